@@ -169,13 +169,13 @@ impl Drop for CredentialsFile {
 /// # Errors
 /// Returns an error if the database fails.
 pub async fn warn_of_administrators(app: &App) -> anyhow::Result<()> {
-    let mut tx = app.db.read().await.map_err(plain)?;
-    let administrators = accounts::administrators(&mut tx).await.map_err(plain)?;
+    let mut reader = app.db.read().await.map_err(plain)?;
+    let administrators = accounts::administrators(&mut reader).await.map_err(plain)?;
     if administrators.is_empty() {
         warn!(app.log, "no administrator is active: create one with `boxoffice account create --role administrator`");
     }
     let has_mail_server = matches!(app.settings.mail.transport, MailTransportSettings::Smtp(_));
-    let administrators = accounts::find_all(&mut tx, administrators).await.map_err(plain)?;
+    let administrators = accounts::find_all(&mut reader, administrators).await.map_err(plain)?;
     let unreachable = administrators.into_iter().find(|account| has_mail_server && account.email == FIRST_EMAIL);
     if let Some(account) = unreachable {
         warn!(app.log, "mails to the first administrator are lost, because the account still has the address of the first start";
@@ -189,8 +189,8 @@ pub async fn warn_of_administrators(app: &App) -> anyhow::Result<()> {
 /// # Errors
 /// Returns an error if the first start has set another currency.
 pub async fn check_fixed_settings(app: &App) -> anyhow::Result<()> {
-    let mut tx = app.db.read().await.map_err(plain)?;
-    let query = tx.query("select value from fixed_settings where name = 'currency'");
+    let mut reader = app.db.read().await.map_err(plain)?;
+    let query = reader.query("select value from fixed_settings where name = 'currency'");
     let stored: Option<String> = query.optional_scalar().await.map_err(plain)?;
     let currency = app.settings.currency;
     match stored {
@@ -222,11 +222,11 @@ pub async fn store_fixed_settings(app: &App) -> anyhow::Result<()> {
 /// Returns an error if the database fails.
 pub async fn store_ticket_key(app: &App) -> anyhow::Result<()> {
     let key = &app.ticket_keys.own;
-    let mut tx = app.db.read().await.map_err(plain)?;
-    if tickets::is_registered(&mut tx, key).await.map_err(plain)? {
+    let mut reader = app.db.read().await.map_err(plain)?;
+    if tickets::is_registered(&mut reader, key).await.map_err(plain)? {
         return Ok(());
     }
-    drop(tx);
+    drop(reader);
     let now = app.clock.now();
     transaction!(app.db, |tx| tickets::register_key(tx, key, now).await).map_err(plain)
 }

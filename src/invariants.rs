@@ -2,17 +2,17 @@
 
 use boxoffice_http::error::Result;
 
-use crate::kernel::db::Tx;
+use crate::kernel::db::Reader;
 use crate::kernel::types::clock::Timestamp;
 
 /// Returns a description of every invariant that is violated at this time.
 ///
 /// # Errors
 /// Returns an error if the database fails.
-pub async fn violations(tx: &mut Tx, now: Timestamp) -> Result<Vec<String>> {
+pub async fn violations(reader: &mut Reader, now: Timestamp) -> Result<Vec<String>> {
     let mut violations = Vec::new();
     for (violation, sql) in INVARIANTS {
-        let query = tx.query(sql);
+        let query = reader.query(sql);
         let query = if sql.contains("$1") { query.bind(now) } else { query };
         let ids: Vec<i64> = query.scalars().await?;
         if !ids.is_empty() {

@@ -83,11 +83,11 @@ async fn check_database(path: &Path, manifest: &Manifest, progress: Progress) ->
     let is_current = manifest.schema == newest;
     if is_current {
         progress("checking the books");
-        let mut tx = database.read().await.map_err(plain)?;
-        let violations = invariants::violations(&mut tx, Clock::default().now()).await.map_err(plain)?;
+        let mut reader = database.read().await.map_err(plain)?;
+        let violations = invariants::violations(&mut reader, Clock::default().now()).await.map_err(plain)?;
         ensure!(violations.is_empty(), "the data of the backup are inconsistent: {}", violations.join("; "));
         if manifest.bucket.is_none() {
-            let images = media::stored_images(&mut tx).await.map_err(plain)?;
+            let images = media::stored_images(&mut reader).await.map_err(plain)?;
             let files: BTreeSet<&str> = manifest.files.iter().map(|file| file.name.as_str()).collect();
             let is_there = |image: &String| files.contains(format!("{MEDIA}/{image}").as_str());
             let missing = images.iter().find(|image| !is_there(image) && !manifest.missing_images.contains(image));

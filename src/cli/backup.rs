@@ -127,9 +127,9 @@ pub async fn check(options: &StorageOptions) -> anyhow::Result<()> {
     progress("checking the database");
     let mut found = database.damage().await.map_err(plain)?;
     progress("checking the books");
-    let mut tx = database.read().await.map_err(plain)?;
-    found.extend(invariants::violations(&mut tx, Clock::default().now()).await.map_err(plain)?);
-    drop(tx);
+    let mut reader = database.read().await.map_err(plain)?;
+    found.extend(invariants::violations(&mut reader, Clock::default().now()).await.map_err(plain)?);
+    drop(reader);
     database.close().await;
     for problem in &found {
         print(problem)?;

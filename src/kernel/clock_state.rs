@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use boxoffice_http::error::Result;
 
-use super::db::Tx;
+use super::db::{Reader, Tx};
 use super::types::clock::{MAX_LEAD, Timestamp};
 
 /// Time after which a step forward is taken to be right.
@@ -45,8 +45,8 @@ impl ClockState {
 }
 
 /// Returns the stored state.
-pub async fn load(tx: &mut Tx) -> Result<ClockState> {
-    tx.query("select last_seen, before_step, accepted_at from clock_state").one().await
+pub async fn load(reader: &mut Reader) -> Result<ClockState> {
+    reader.query("select last_seen, before_step, accepted_at from clock_state").one().await
 }
 
 /// Replaces a state, unless another process has done so.

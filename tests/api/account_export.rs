@@ -58,8 +58,8 @@ async fn export_has_everything_about_account(app: TestApp) {
 
 /// A new table with a foreign key to accounts must be added to the export.
 async fn export_covers_every_table_that_names_accounts(app: TestApp) {
-    let mut tx = app.state.db.read().await.unwrap();
-    let references = if tx.is_postgres() {
+    let mut reader = app.state.db.read().await.unwrap();
+    let references = if reader.is_postgres() {
         "select k.table_name::text, k.column_name::text from information_schema.table_constraints c
          join information_schema.key_column_usage k on k.constraint_name = c.constraint_name and k.table_schema = c.table_schema
          join information_schema.constraint_column_usage u on u.constraint_name = c.constraint_name
@@ -69,7 +69,7 @@ async fn export_covers_every_table_that_names_accounts(app: TestApp) {
          where m.type = 'table' and f.\"table\" = 'accounts'"
     };
     let references: BTreeSet<(String, String)> =
-        tx.query(references).all::<(String, String)>().await.unwrap().into_iter().collect();
+        reader.query(references).all::<(String, String)>().await.unwrap().into_iter().collect();
 
     let covered: BTreeSet<(String, String)> =
         PERSONAL_TABLES.iter().map(|table| (table.table.to_owned(), table.column.to_owned())).collect();

@@ -48,8 +48,8 @@ async fn make_region(app: &TestApp, key: &str, name: &str) -> Response {
 
 /// Returns a key's stored id.
 async fn id_of_key(app: &TestApp, key: &str) -> String {
-    let mut tx = app.state.db.read().await.unwrap();
-    let id = tx.query("select id from api_keys where hash = $1").bind(boxoffice::kernel::types::secret::hash(key));
+    let mut reader = app.state.db.read().await.unwrap();
+    let id = reader.query("select id from api_keys where hash = $1").bind(boxoffice::kernel::types::secret::hash(key));
     format!("{:014}", id.scalar::<i64>().await.unwrap())
 }
 

@@ -42,8 +42,8 @@ impl TestApp {
 
     /// Returns the result of a count for an account.
     async fn count(&self, sql: &'static str, user: &User) -> i64 {
-        let mut tx = self.state.db.read().await.unwrap();
-        tx.query(sql).bind(user.number.clone()).scalar().await.unwrap()
+        let mut reader = self.state.db.read().await.unwrap();
+        reader.query(sql).bind(user.number.clone()).scalar().await.unwrap()
     }
 
     /// Returns the number of an account's usable tickets.

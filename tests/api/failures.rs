@@ -134,12 +134,12 @@ async fn error_cause_is_logged_but_not_sent(app: TestApp) {
 }
 
 async fn tables(app: &TestApp) -> Vec<String> {
-    let mut tx = app.state.db.read().await.unwrap();
-    let sql = if tx.is_postgres() {
+    let mut reader = app.state.db.read().await.unwrap();
+    let sql = if reader.is_postgres() {
         "select tablename::text from pg_tables where schemaname = 'public' and tablename not like '\\_sqlx%'"
     } else {
         "select name from pragma_table_list where schema = 'main' and type = 'table' and name not like 'sqlite%' and name not like '_sqlx%'"
     };
-    let rows: Vec<(String,)> = tx.query(sql).all().await.unwrap();
+    let rows: Vec<(String,)> = reader.query(sql).all().await.unwrap();
     rows.into_iter().map(|(name,)| name).collect()
 }

@@ -45,8 +45,8 @@ impl TestApp {
     }
 
     async fn hash_of(&self, user: &User) -> String {
-        let mut tx = self.state.db.read().await.unwrap();
-        let find = tx.query("select password_hash from accounts where number = $1");
+        let mut reader = self.state.db.read().await.unwrap();
+        let find = reader.query("select password_hash from accounts where number = $1");
         find.bind(user.number.clone()).scalar().await.unwrap()
     }
 

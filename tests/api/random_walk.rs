@@ -170,10 +170,10 @@ impl Walk {
     async fn return_tickets_of(&mut self, order: usize, is_fulfilled: bool) -> String {
         let known = &self.orders[order];
         let id: i64 = known.uri.rsplit('/').next().unwrap().parse().unwrap();
-        let mut tx = self.app.state.db.read().await.unwrap();
-        let tickets = tx.query("select serial, section_id from tickets where order_id = $1 and status = 'Issued'").bind(id);
+        let mut reader = self.app.state.db.read().await.unwrap();
+        let tickets = reader.query("select serial, section_id from tickets where order_id = $1 and status = 'Issued'").bind(id);
         let tickets: Vec<(String, i64)> = tickets.all().await.unwrap();
-        drop(tx);
+        drop(reader);
         let some = self.random.random_bool(0.7) && !tickets.is_empty();
         let count = self.random.random_range(1..=tickets.len().max(1));
         let chosen: Vec<&(String, i64)> =

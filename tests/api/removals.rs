@@ -96,8 +96,8 @@ async fn orders_of_removed_section_do_not_affect_others(app: TestApp) {
 
 /// A foreign key that no test covers may be violated by a request, which would then fail with a 500.
 async fn every_foreign_key_is_tested(app: TestApp) {
-    let mut tx = app.state.db.read().await.unwrap();
-    let select = if tx.is_postgres() {
+    let mut reader = app.state.db.read().await.unwrap();
+    let select = if reader.is_postgres() {
         "select c.conrelid::regclass::text || '(' || string_agg(a.attname, ',' order by k.position) || ')' as foreign_key
          from pg_constraint c cross join lateral unnest(c.conkey) with ordinality as k (attnum, position)
          join pg_attribute a on a.attrelid = c.conrelid and a.attnum = k.attnum
@@ -108,7 +108,7 @@ async fn every_foreign_key_is_tested(app: TestApp) {
              where m.type = 'table' order by m.name, f.id, f.seq
          ) as keys group by name, id"
     };
-    let found: Vec<(String,)> = tx.query(select).all().await.unwrap();
+    let found: Vec<(String,)> = reader.query(select).all().await.unwrap();
     let found: BTreeSet<&str> = found.iter().map(|(key,)| key.as_str()).collect();
     let tested = REFERENCES.iter().flat_map(|reference| reference.foreign_keys).copied();
     let fixed = FIXED_FOREIGN_KEYS.iter().flat_map(|(_, keys)| *keys).copied();

@@ -193,17 +193,17 @@ async fn stored_response_contains_no_secret(app: TestApp) {
     let action = ["POST", "/sessions", "{}", &body.to_string()];
     let plain = action.iter().fold(Sha256::new(), |hash, part| hash.chain_update(part.len().to_be_bytes()).chain_update(part));
     let plain = secret::hex(&plain.finalize());
-    let mut tx = app.state.db.read().await.unwrap();
+    let mut reader = app.state.db.read().await.unwrap();
     // The client's earlier requests have stored responses, too.
     let ours =
-        tx.query("select hash, fingerprint, answer from idempotency where hash = $1").bind(secret::hash("a-key-of-my-own"));
+        reader.query("select hash, fingerprint, answer from idempotency where hash = $1").bind(secret::hash("a-key-of-my-own"));
     let kept: Vec<(String, String, Vec<u8>)> = ours.all().await.unwrap();
     let (hash, fingerprint, response) = &kept[0];
     let shown = format!("{hash} {fingerprint} {}", String::from_utf8_lossy(response));
     for secret in [key, "a-key-of-my-own", PASSWORD, "ama", "session", &plain] {
         assert!(!shown.contains(secret), "{secret}");
     }
-    drop(tx);
+    drop(reader);
     app.request("POST", "/sessions").header("Idempotency-Key", "another").json(&body).send().await;
     let all = app.scalar::<i64>("select count(*) from idempotency").await;
     assert_eq!(

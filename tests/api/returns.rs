@@ -118,10 +118,10 @@ async fn partial_return_refunds_ticket_prices(app: TestApp) {
     assert_eq!(app.payments(&order).await, [paid(234.97, "Confirmed")], "not all of it is back");
     assert_eq!(app.gateway.total(), 132.98);
     assert_eq!(app.transactions("/transactions?type=Refund").await, [entry("Refund", 101.99, 1.99)]);
-    let mut tx = app.state.db.read().await.unwrap();
-    let later = tx.query("select count(*) from tickets where modified > $1").bind(modified[2].0);
+    let mut reader = app.state.db.read().await.unwrap();
+    let later = reader.query("select count(*) from tickets where modified > $1").bind(modified[2].0);
     assert_eq!(later.scalar::<i64>().await.unwrap(), 1, "its change is dated");
-    drop(tx);
+    drop(reader);
 
     // The others, one by one and without a serial.
     assert_eq!(app.return_tickets(&app.staff.key, &order, json!({ "tickets": [tickets[2].0] })).await.status, 200);

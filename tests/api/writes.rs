@@ -44,9 +44,9 @@ async fn statements_are_executed_in_their_order(app: TestApp) {
         tx.writes().execute().await.unwrap();
         tx.commit().await.unwrap();
 
-        let mut tx = app.state.db.read().await.unwrap();
-        let first: Vec<Pair> = tx.query("select number, text from written_first order by number").all().await.unwrap();
-        let second: Vec<Pair> = tx.query("select number, text from written_second order by number").all().await.unwrap();
+        let mut reader = app.state.db.read().await.unwrap();
+        let first: Vec<Pair> = reader.query("select number, text from written_first order by number").all().await.unwrap();
+        let second: Vec<Pair> = reader.query("select number, text from written_second order by number").all().await.unwrap();
         assert_eq!(first, pairs([0, 2], "changed"));
         assert_eq!(second, [pairs([5], "last"), pairs(10..10 + rows, "inserted")].concat());
     }

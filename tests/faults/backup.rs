@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use boxoffice::kernel::db::{Db, Tx};
+use boxoffice::kernel::db::{Db, Reader};
 use boxoffice::kernel::types::clock::Clock;
 use serde_json::json;
 
@@ -127,14 +127,14 @@ async fn postgres_dump_during_a_sale_is_complete() {
 
 /// Asserts that these orders and payments exist, and that the books are correct.
 async fn check_acknowledged(db: &Db, orders: &BTreeSet<String>, payments: &BTreeSet<String>) {
-    let mut tx = db.read().await.unwrap();
-    let ids = async |tx: &mut Tx, query| -> BTreeSet<String> {
-        let ids: Vec<(i64,)> = tx.query(query).all().await.unwrap();
+    let mut reader = db.read().await.unwrap();
+    let ids = async |reader: &mut Reader, query| -> BTreeSet<String> {
+        let ids: Vec<(i64,)> = reader.query(query).all().await.unwrap();
         ids.into_iter().map(|(id,)| id.to_string()).collect()
     };
-    assert!(ids(&mut tx, "select id from orders").await.is_superset(orders));
-    assert!(ids(&mut tx, "select id from payments where status = 'Confirmed'").await.is_superset(payments));
-    assert_eq!(check_invariants(&mut tx, Clock::default().now()).await, [""; 0]);
+    assert!(ids(&mut reader, "select id from orders").await.is_superset(orders));
+    assert!(ids(&mut reader, "select id from payments where status = 'Confirmed'").await.is_superset(payments));
+    assert_eq!(check_invariants(&mut reader, Clock::default().now()).await, [""; 0]);
 }
 
 /// A backup that is stopped or killed leaves a complete file under its name or none, and the next one succeeds.

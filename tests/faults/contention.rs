@@ -125,8 +125,8 @@ impl Contention {
 
     /// Returns every section's counts. Panics if a ticket is sold twice, or if counts disagree.
     async fn count(&self) -> Vec<SectionCounts> {
-        let mut tx = self.app.state.db.read().await.unwrap();
-        let counted: Vec<SectionCounts> = tx
+        let mut reader = self.app.state.db.read().await.unwrap();
+        let counted: Vec<SectionCounts> = reader
             .query(
                 "select s.capacity, s.sold, s.reserved,
                     (select count(*) from tickets t where t.section_id = s.id and t.status <> 'Void') as tickets,
@@ -277,9 +277,9 @@ impl Contention {
 
     /// Asserts that the gateway and the ledger have the price of all valid tickets and of voided orders.
     async fn check_money(&self) {
-        let mut tx = self.app.state.db.read().await.unwrap();
-        assert_eq!(check_invariants(&mut tx, self.app.state.clock.now()).await, [""; 0], "BOXOFFICE_SEED={}", self.seed);
-        let cost: i64 = tx
+        let mut reader = self.app.state.db.read().await.unwrap();
+        assert_eq!(check_invariants(&mut reader, self.app.state.clock.now()).await, [""; 0], "BOXOFFICE_SEED={}", self.seed);
+        let cost: i64 = reader
             .query(
                 "select coalesce(cast(sum(i.unit_price + i.unit_fee) as bigint), 0) from tickets t
                  join orders o on o.id = t.order_id
@@ -290,7 +290,7 @@ impl Contention {
             .await
             .unwrap();
         assert_eq!((self.app.gateway.total() * 100.0).round() as i64, cost, "BOXOFFICE_SEED={}", self.seed);
-        drop(tx);
+        drop(reader);
         self.app.check_gateway_balance().await;
     }
 }

@@ -88,8 +88,8 @@ async fn sqlite_recovers_from_full_disk() {
 
     run_without_space("SQLite's disk full", &disk, &app).await;
 
-    let mut tx = app.state.db.read().await.unwrap();
-    let found: Vec<(String,)> = tx.query("pragma integrity_check").all().await.unwrap();
+    let mut reader = app.state.db.read().await.unwrap();
+    let found: Vec<(String,)> = reader.query("pragma integrity_check").all().await.unwrap();
     assert_eq!(found, [("ok".to_owned(),)]);
 }
 
@@ -205,8 +205,8 @@ async fn mail_delivery_recovers_from_full_disk() {
     let app = start_app_on(&disk, &data).await;
     app.sign_up("ama").await;
     let tries = async || {
-        let mut tx = app.state.db.read().await.unwrap();
-        tx.query("select coalesce(max(attempts), 0) from outbox where due is not null").scalar::<i64>().await.unwrap()
+        let mut reader = app.state.db.read().await.unwrap();
+        reader.query("select coalesce(max(attempts), 0) from outbox where due is not null").scalar::<i64>().await.unwrap()
     };
 
     disk.fill();

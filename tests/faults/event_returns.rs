@@ -88,8 +88,8 @@ async fn return_and_kill(what: &str, site: &Site) {
         .await;
 
     assert_eq!(run().await, ("Done".to_owned(), orders, orders * TICKETS, orders * AMOUNT));
-    let mut tx = db.read().await.unwrap();
-    let refunded: Vec<(String, i64, i64)> = tx
+    let mut reader = db.read().await.unwrap();
+    let refunded: Vec<(String, i64, i64)> = reader
         .query(
             "select o.status, count(*), cast(sum(r.amount) as bigint) from orders o join refunds r on r.order_id = o.id
              group by o.id, o.status",
@@ -100,7 +100,7 @@ async fn return_and_kill(what: &str, site: &Site) {
     assert_eq!(i64::try_from(refunded.len()).unwrap(), orders);
     assert!(refunded.iter().all(|order| *order == ("Returned".to_owned(), 1, AMOUNT)), "{refunded:?}");
     assert_eq!((gateway.balances(), gateway.snapshot().1.len()), (BTreeMap::new(), refunded.len()));
-    assert_eq!(check_invariants(&mut tx, Clock::default().now()).await, [""; 0]);
+    assert_eq!(check_invariants(&mut reader, Clock::default().now()).await, [""; 0]);
     print_figure(format!(
         "{what}: killed after the return of {killed_at:?} of {orders} orders; each was refunded once (BOXOFFICE_SEED={seed})"
     ));

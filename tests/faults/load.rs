@@ -416,17 +416,17 @@ impl Load {
     /// # Panics
     ///
     /// If an acknowledged change is missing, a response was wrong, or an invariant is violated.
-    pub async fn check(&self, tx: &mut boxoffice::kernel::db::Tx) {
-        let rows: Vec<(i64, String)> = tx.query("select id, status from orders").all().await.unwrap();
+    pub async fn check(&self, reader: &mut boxoffice::kernel::db::Reader) {
+        let rows: Vec<(i64, String)> = reader.query("select id, status from orders").all().await.unwrap();
         let orders: BTreeMap<String, String> = rows.into_iter().map(|(id, status)| (id.to_string(), status)).collect();
-        let rows = tx.query("select t.serial, a.number, t.status from tickets t join accounts a on a.id = t.owner_id");
+        let rows = reader.query("select t.serial, a.number, t.status from tickets t join accounts a on a.id = t.owner_id");
         let rows: Vec<(String, String, String)> = rows.all().await.unwrap();
         let tickets: BTreeMap<_, _> = rows.into_iter().map(|(serial, owner, status)| (serial, (owner, status))).collect();
-        let rows: Vec<(i64, String)> = tx.query("select id, status from transfers").all().await.unwrap();
+        let rows: Vec<(i64, String)> = reader.query("select id, status from transfers").all().await.unwrap();
         let transfers: BTreeMap<String, String> = rows.into_iter().map(|(id, status)| (id.to_string(), status)).collect();
-        let rows: Vec<(i64,)> = tx.query("select id from payments where status = 'Confirmed'").all().await.unwrap();
+        let rows: Vec<(i64,)> = reader.query("select id from payments where status = 'Confirmed'").all().await.unwrap();
         let payments: BTreeSet<String> = rows.into_iter().map(|(id,)| id.to_string()).collect();
-        let violations = crate::support::check_invariants(tx, Clock::default().now()).await;
+        let violations = crate::support::check_invariants(reader, Clock::default().now()).await;
 
         let records = self.records();
         let mut lacking = records.wrong.clone();

@@ -111,8 +111,8 @@ async fn missing_acknowledged_change_is_detected(app: TestApp) {
     work.stop().await;
 
     app.execute_sql("update payments set status = 'Declined' where id = (select max(id) from payments)").await;
-    let mut tx = app.state.db.read().await.unwrap();
-    let panic = tokio::spawn(async move { load.check(&mut tx).await }).await.unwrap_err().into_panic();
+    let mut reader = app.state.db.read().await.unwrap();
+    let panic = tokio::spawn(async move { load.check(&mut reader).await }).await.unwrap_err().into_panic();
 
     let message = panic.downcast::<String>().unwrap();
     assert!(message.contains("is missing") && message.contains("transactions differ"), "{message}");

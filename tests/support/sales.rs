@@ -32,9 +32,10 @@ impl TestApp {
 
     /// Returns every section's numbers of sold and reserved tickets as stored, and the sum of all reservations.
     pub async fn stored_sold_and_reserved(&self) -> (Vec<(i64, i64)>, i64) {
-        let mut tx = self.state.db.read().await.unwrap();
-        let sections = tx.query("select sold, reserved from sections order by id").all().await.unwrap();
-        let reserved = tx.query("select coalesce(cast(sum(quantity) as bigint), 0) from reservations").scalar().await.unwrap();
+        let mut reader = self.state.db.read().await.unwrap();
+        let sections = reader.query("select sold, reserved from sections order by id").all().await.unwrap();
+        let reserved =
+            reader.query("select coalesce(cast(sum(quantity) as bigint), 0) from reservations").scalar().await.unwrap();
         (sections, reserved)
     }
 
@@ -99,15 +100,15 @@ impl TestApp {
 
     /// Asserts that no payment or refund is open, and that the gateway's balance equals the ledger's.
     pub async fn check_gateway_balance(&self) {
-        let mut tx = self.state.db.read().await.unwrap();
-        let by_card = tx.query(
+        let mut reader = self.state.db.read().await.unwrap();
+        let by_card = reader.query(
             "select coalesce(cast(sum(case t.type when 'Sale' then t.amount else -t.amount end) as bigint), 0)
              from transactions t join payments p on p.id = t.payment_id where p.method = 'card'",
         );
         let by_card: i64 = by_card.scalar().await.unwrap();
         assert_eq!((self.gateway.total() * 100.0).round() as i64, by_card);
-        let owed = tx.query("select count(*) from refunds where status = 'Owed'").scalar::<i64>().await.unwrap();
-        let pending = tx.query("select count(*) from payments where status in ('Pending', 'Abandoned')");
+        let owed = reader.query("select count(*) from refunds where status = 'Owed'").scalar::<i64>().await.unwrap();
+        let pending = reader.query("select count(*) from payments where status in ('Pending', 'Abandoned')");
         assert_eq!((owed, pending.scalar::<i64>().await.unwrap()), (0, 0));
     }
 

@@ -379,7 +379,7 @@ async fn create_template(database_url: &str, folder: &Path) -> Credentials {
 async fn first_start(state: &Arc<App>) -> Credentials {
     let InitialCredentials { username, administrator_key, public_key, .. } =
         bootstrap::first_start(state).await.unwrap().unwrap();
-    let mut tx = state.db.read().await.unwrap();
-    let account_number = tx.query("select number from accounts").scalar().await.unwrap();
+    let mut reader = state.db.read().await.unwrap();
+    let account_number = reader.query("select number from accounts").scalar().await.unwrap();
     Credentials { username, account_number, administrator_key, public_key }
 }

@@ -66,8 +66,8 @@ pub enum OutboxCommand {
 pub async fn run(admin: &Admin, command: OutboxCommand) -> anyhow::Result<()> {
     match command {
         OutboxCommand::List { failed, page } => {
-            let mut tx = admin.operator.app.db.read().await.map_err(plain)?;
-            let mails = outbox::list(&mut tx, failed, page.request()).await.map_err(plain)?;
+            let mut reader = admin.operator.app.db.read().await.map_err(plain)?;
+            let mails = outbox::list(&mut reader, failed, page.request()).await.map_err(plain)?;
             let entries: Vec<Value> = mails.rows.iter().map(|mail| view(admin, mail)).collect();
             admin.output.page(&json!({ "total": mails.total, "entries": entries }), &COLUMNS)
         }
@@ -99,8 +99,8 @@ pub async fn run(admin: &Admin, command: OutboxCommand) -> anyhow::Result<()> {
 }
 
 async fn load(admin: &Admin, id: &str) -> anyhow::Result<QueuedMail> {
-    let mut tx = admin.operator.app.db.read().await.map_err(plain)?;
-    let mail = outbox::find(&mut tx, Id::parse(id).unwrap_or(Id::NONE)).await.map_err(plain)?;
+    let mut reader = admin.operator.app.db.read().await.map_err(plain)?;
+    let mail = outbox::find(&mut reader, Id::parse(id).unwrap_or(Id::NONE)).await.map_err(plain)?;
     mail.with_context(|| format!("no mail with the identifier {id} waits or was given up; a mail that was sent is deleted"))
 }
 

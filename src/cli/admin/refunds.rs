@@ -32,8 +32,8 @@ pub enum RefundsCommand {
 pub async fn run(admin: &Admin, command: RefundsCommand) -> anyhow::Result<()> {
     match command {
         RefundsCommand::List { page } => {
-            let mut tx = admin.operator.app.db.read().await.map_err(plain)?;
-            let refunds = payments::list_open_refunds(&mut tx, page.request()).await.map_err(plain)?;
+            let mut reader = admin.operator.app.db.read().await.map_err(plain)?;
+            let refunds = payments::list_open_refunds(&mut reader, page.request()).await.map_err(plain)?;
             let entries: Vec<Value> = refunds.rows.iter().map(view).collect();
             admin.output.page(&json!({ "total": refunds.total, "entries": entries }), &COLUMNS)
         }
@@ -42,9 +42,9 @@ pub async fn run(admin: &Admin, command: RefundsCommand) -> anyhow::Result<()> {
 }
 
 async fn settle(admin: &Admin, id: &str) -> anyhow::Result<()> {
-    let mut tx = admin.operator.app.db.read().await.map_err(plain)?;
-    let refund = payments::find_open_refund(&mut tx, Id::parse(id).unwrap_or(Id::NONE)).await.map_err(plain)?;
-    drop(tx);
+    let mut reader = admin.operator.app.db.read().await.map_err(plain)?;
+    let refund = payments::find_open_refund(&mut reader, Id::parse(id).unwrap_or(Id::NONE)).await.map_err(plain)?;
+    drop(reader);
     let refund = refund
         .with_context(|| format!("no refund or cancellation with the identifier {id} waits; `refunds list` has those that do"))?;
     let OpenRefundRow { payment_id, amount, .. } = refund;

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use boxoffice_http::error::Result;
 use slog::warn;
 
-use crate::kernel::db::{Tx, transaction};
+use crate::kernel::db::{Reader, Tx, transaction};
 use crate::kernel::types::folding::fold;
 use crate::kernel::types::id::Id;
 use crate::state::App;
@@ -56,11 +56,11 @@ pub async fn complete(app: &App) -> Result<()> {
 }
 
 /// Returns whether a key is missing. One statement, because at nearly each start there is nothing else to do.
-async fn is_incomplete(tx: &mut Tx) -> Result<bool> {
+async fn is_incomplete(reader: &mut Reader) -> Result<bool> {
     let is_missing = |NameColumn { table, folded, condition, .. }| {
         format!("exists (select 1 from {table} where {condition} and {folded} is null)")
     };
-    tx.select(&format!("cast(1 as bigint) where {}", COLUMNS.map(is_missing).join(" or "))).exists().await
+    reader.select(&format!("cast(1 as bigint) where {}", COLUMNS.map(is_missing).join(" or "))).exists().await
 }
 
 /// Completes up to [`BATCH`] rows. Returns their number.

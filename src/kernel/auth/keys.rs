@@ -243,8 +243,8 @@ pub async fn authenticate(kernel: &Arc<Kernel>, key: &str, span: &Span) -> Resul
 /// Loads the keys with these hashes, in the same order.
 async fn look_up(kernel: Arc<Kernel>, keys: Vec<(Digest, Span)>) -> Result<Vec<KeyLookup>> {
     let (digests, spans): (Vec<Digest>, Vec<Span>) = keys.into_iter().unzip();
-    let mut tx = kernel.db.version_reader().await?.traced(&Span::of_batch("key lookup", &spans));
-    let (changes, db_version) = tx.scalar_with_version("count", "key_changes").await?;
+    let mut reader = kernel.db.version_reader().await?.traced(&Span::of_batch("key lookup", &spans));
+    let (changes, db_version) = reader.scalar_with_version("count", "key_changes").await?;
     let mut rows: Vec<Option<Arc<KeyRow>>> = {
         let mut cache = kernel.keys.cache.lock();
         let entries = cache.get_mut(&changes);
@@ -253,7 +253,7 @@ async fn look_up(kernel: Arc<Kernel>, keys: Vec<(Digest, Span)>) -> Result<Vec<K
     let hashes = digests.iter().zip(&rows).filter(|(_, row)| row.is_none()).map(|(digest, _)| secret::hex(digest));
     let hashes: Vec<String> = hashes.collect();
     if !hashes.is_empty() {
-        let keys = tx.tx().select(
+        let keys = reader.reader().select(
             "k.hash, k.id, k.kind, k.role, k.account_id, k.expires, k.last_used, a.number as account_number, a.role as account_role,
              a.activated, p.region_id as preferred_region, k.token_id, t.event_id, e.ends as event_ends
              from api_keys k left join accounts a on a.id = k.account_id left join account_preferences p on p.account_id = a.id

@@ -12,7 +12,7 @@ use boxoffice_http::error::Result;
 use sqlx::SqliteConnection;
 
 use super::pool::Pool;
-use super::transaction::Tx;
+use super::transaction::Reader;
 use crate::kernel::private_files;
 
 /// Number of pages in the WAL, of 4 KiB each, after which a commit copies them. SQLite's default is 1,000. A page that many
@@ -50,7 +50,7 @@ impl Checkpoints {
         if fs::metadata(&self.wal).map_or(0, |wal| wal.len()) < SMALL_WAL_BYTES {
             return Ok(0);
         }
-        let mut connection = Tx::Sqlite(self.pool.acquire().await?);
+        let mut connection = Reader::Sqlite(self.pool.acquire().await?);
         // Whether a commit is running a checkpoint just now, the pages of the WAL, and those that are copied.
         let state = connection.query("pragma wal_checkpoint(passive)").optional::<(i64, i64, i64)>().await?;
         let copied = state.map_or(0, |(_, _, copied)| copied.max(0));

@@ -6,7 +6,7 @@ use boxoffice_http::error::Result;
 use boxoffice_http::traces::Span;
 
 use super::query::Scalar;
-use super::transaction::Tx;
+use super::transaction::Reader;
 use super::transient::database_error;
 
 /// A version of the committed data. Reads of equal versions return the same data.
@@ -19,15 +19,15 @@ pub struct DbVersion {
 }
 
 /// A connection that reads data together with their [`DbVersion`].
-pub struct VersionReader(pub(super) Tx);
+pub struct VersionReader(pub(super) Reader);
 
 impl VersionReader {
     /// Reads a value from a table with one row. Returns it with the version that it was read from.
     pub async fn scalar_with_version<T: Scalar>(&mut self, column: &str, table: &str) -> Result<(T, DbVersion)> {
         let (connection, token) = match &self.0 {
-            Tx::Sqlite(pooled) => (Some(pooled.created_at()), "(select cast(data_version as text) from pragma_data_version)"),
+            Reader::Sqlite(pooled) => (Some(pooled.created_at()), "(select cast(data_version as text) from pragma_data_version)"),
             // The start time distinguishes servers: a promoted standby may assign the same numbers to other transactions.
-            Tx::Postgres(_) => (None, "concat(pg_postmaster_start_time(), ' ', pg_current_snapshot())"),
+            Reader::Postgres(_) => (None, "concat(pg_postmaster_start_time(), ' ', pg_current_snapshot())"),
         };
         let rows: Vec<(T, String)> = self.0.select(&format!("{column}, {token} from {table}")).all().await?;
         let (value, token) = rows.into_iter().next().ok_or(sqlx::Error::RowNotFound).map_err(database_error)?;
@@ -41,7 +41,7 @@ impl VersionReader {
     }
 
     /// Returns the connection for other reads.
-    pub fn tx(&mut self) -> &mut Tx {
+    pub fn reader(&mut self) -> &mut Reader {
         &mut self.0
     }
 }

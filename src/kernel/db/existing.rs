@@ -39,16 +39,16 @@ impl Db {
     /// # Errors
     /// Returns an error if the database can't be read.
     pub async fn schema_version(&self) -> Result<i64> {
-        let mut tx = self.read().await?;
-        let exists = if tx.is_postgres() {
+        let mut reader = self.read().await?;
+        let exists = if reader.is_postgres() {
             "select to_regclass('_sqlx_migrations') is not null"
         } else {
             "select exists (select 1 from sqlite_master where name = '_sqlx_migrations')"
         };
-        if !tx.query(exists).scalar::<bool>().await? {
+        if !reader.query(exists).scalar::<bool>().await? {
             return Ok(0);
         }
-        tx.query("select cast(coalesce(max(version), 0) as bigint) from _sqlx_migrations where success").scalar().await
+        reader.query("select cast(coalesce(max(version), 0) as bigint) from _sqlx_migrations where success").scalar().await
     }
 
     /// Returns a description of everything that is wrong with the file of a SQLite database and with its foreign keys. PostgreSQL
@@ -57,14 +57,14 @@ impl Db {
     /// # Errors
     /// Returns an error if the database can't be read.
     pub async fn damage(&self) -> Result<Vec<String>> {
-        let mut tx = self.read().await?;
-        if tx.is_postgres() {
+        let mut reader = self.read().await?;
+        if reader.is_postgres() {
             return Ok(Vec::new());
         }
-        let mut found: Vec<String> = tx.query("pragma integrity_check").scalars().await?;
+        let mut found: Vec<String> = reader.query("pragma integrity_check").scalars().await?;
         found.retain(|text| text != "ok");
         let foreign_keys = "select \"table\", coalesce(rowid, 0), parent from pragma_foreign_key_check limit 100";
-        let missing: Vec<(String, i64, String)> = tx.query(foreign_keys).all().await?;
+        let missing: Vec<(String, i64, String)> = reader.query(foreign_keys).all().await?;
         found.extend(missing.iter().map(|(table, row, parent)| format!("row {row} of {table} refers to no row of {parent}")));
         Ok(found)
     }
@@ -74,12 +74,12 @@ impl Db {
     /// # Errors
     /// Returns an error if the database can't be read.
     pub async fn sqlite_row_counts(&self) -> Result<BTreeMap<String, i64>> {
-        let mut tx = self.read().await?;
+        let mut reader = self.read().await?;
         let tables = "select name from pragma_table_list
             where schema = 'main' and type = 'table' and name not like 'sqlite%' order by name";
-        let tables: Vec<String> = tx.query(tables).scalars().await?;
+        let tables: Vec<String> = reader.query(tables).scalars().await?;
         let counts: Vec<String> = tables.iter().map(|table| format!("select '{table}', count(*) from \"{table}\"")).collect();
-        let counts: Vec<(String, i64)> = tx.select(counts.join(" union all ").trim_start_matches("select ")).all().await?;
+        let counts: Vec<(String, i64)> = reader.select(counts.join(" union all ").trim_start_matches("select ")).all().await?;
         Ok(counts.into_iter().collect())
     }
 }

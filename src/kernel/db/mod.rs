@@ -2,8 +2,8 @@
 //!
 //! ```ignore
 //! transaction!(ctx.unit, |tx| store::insert(tx, &order).await)?;
-//! let mut tx = ctx.unit.read().await?;
-//! let row: Option<OrderRow> = tx.query("select id, number from orders where id = $1").bind(id).optional().await?;
+//! let mut reader = ctx.unit.read().await?;
+//! let row: Option<OrderRow> = reader.query("select id, number from orders where id = $1").bind(id).optional().await?;
 //! ```
 
 mod batcher;
@@ -49,8 +49,8 @@ pub use query::{DbRow, Param, Query, Scalar};
 pub use standby::check_standby;
 pub use statement::{Columns, Statement};
 pub use statement_span::summary as statement_summary;
-pub use transaction::{Db, RetryState, Tx};
-pub(crate) use transaction::{read_from_standby, transaction};
+pub use transaction::{Db, Reader, RetryState, Tx};
+pub(crate) use transaction::{dry_run, read_from_standby, transaction};
 pub use unit_of_work::{AfterFailure, Uncommitted, UnitOfWork};
 pub use versioned_cache::VersionedCache;
 pub use violation::{StaleRead, Violation, ViolationExt};

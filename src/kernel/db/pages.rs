@@ -64,7 +64,7 @@ impl Statement<'_> {
         self
     }
 
-    /// Ends a [`Tx::list`](super::Tx::list). Returns one page in this order, and the number of rows on all pages.
+    /// Ends a [`Reader::list`](super::Reader::list). Returns one page in this order, and the number of rows on all pages.
     ///
     /// A subquery of the same statement returns the total, so only the rows of the page are read completely.
     ///
@@ -82,7 +82,7 @@ impl Statement<'_> {
         self.push(&select).push_page(&from, order, limit, offset).all().await
     }
 
-    /// Ends a [`Tx::list`](super::Tx::list) whose rows belong to keys, such as the tickets of accounts. Returns the same page of the
+    /// Ends a [`Reader::list`](super::Reader::list) whose rows belong to keys, such as the tickets of accounts. Returns the same page of the
     /// rows of each of these keys, by key and without the empty pages, sorted by identifier. `table` is the list's only table, and
     /// `key` its column with the key, with which an index begins that goes on with the identifier.
     ///
@@ -140,7 +140,7 @@ impl Statement<'_> {
         format!(" limit {limit}{offset}")
     }
 
-    /// Ends a [`Tx::list`](super::Tx::list) like [`page`](Self::page), but a page ends before its entries are larger than
+    /// Ends a [`Reader::list`](super::Reader::list) like [`page`](Self::page), but a page ends before its entries are larger than
     /// [`PAGE_BYTES`](crate::kernel::types::paging::PAGE_BYTES), and the next page begins there. `size` is the SQL expression of
     /// the bytes that an entry takes, including its embedded resources.
     ///

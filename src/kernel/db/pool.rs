@@ -363,6 +363,11 @@ impl<C: DbConnection> PooledConnection<C> {
         self.is_behind_pooler
     }
 
+    /// Returns whether a transaction was begun.
+    pub(super) fn is_in_transaction(&self) -> bool {
+        self.is_in_transaction
+    }
+
     /// Returns the time at which the connection was opened.
     pub(super) fn created_at(&self) -> Instant {
         Object::metrics(self.connection.as_ref().expect(NOT_DROPPED)).created

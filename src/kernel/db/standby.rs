@@ -21,7 +21,7 @@ use super::metrics::DatabaseMetrics;
 use super::open::{STATEMENT_LEVEL, connect_postgres};
 use super::open_errors::server_name;
 use super::pool::Pool;
-use super::transaction::{Db, Tx};
+use super::transaction::{Db, Reader};
 use super::{transient, violation};
 
 const MAX_CONNECTIONS: usize = 8;
@@ -74,8 +74,8 @@ struct Position {
 }
 
 impl Position {
-    async fn read(tx: &mut Tx) -> Result<Self> {
-        tx.query(POSITION).one().await
+    async fn read(reader: &mut Reader) -> Result<Self> {
+        reader.query(POSITION).one().await
     }
 
     /// Returns whether a standby at this position shows everything that was acknowledged by the primary at its position.
@@ -115,14 +115,14 @@ impl Standby {
     ///
     /// # Errors
     /// Returns an error if the primary fails.
-    pub(super) async fn read(&self, primary: &Pool<PgConnection>) -> Result<Option<Tx>> {
-        let tx = if *self.is_used.lock() == Some(true) {
+    pub(super) async fn read(&self, primary: &Pool<PgConnection>) -> Result<Option<Reader>> {
+        let reader = if *self.is_used.lock() == Some(true) {
             self.open(primary).await?.map_err(|cause| self.set_used(Err(&cause))).ok()
         } else {
             None
         };
-        self.pool.metrics().record_standby_read(if tx.is_some() { "standby" } else { "primary" });
-        Ok(tx)
+        self.pool.metrics().record_standby_read(if reader.is_some() { "standby" } else { "primary" });
+        Ok(reader)
     }
 
     /// Lets reads use the standby again, if it has caught up.
@@ -157,24 +157,24 @@ impl Standby {
     }
 
     /// Returns a connection that shows everything that was acknowledged before the call, or the reason why there is none.
-    async fn open(&self, primary: &Pool<PgConnection>) -> Result<anyhow::Result<Tx>> {
+    async fn open(&self, primary: &Pool<PgConnection>) -> Result<anyhow::Result<Reader>> {
         let primary = primary.clone();
         let read = move |(), _| {
             let primary = primary.clone();
-            async move { Position::read(&mut Tx::Postgres(primary.acquire_for_reading().await?)).await }
+            async move { Position::read(&mut Reader::Postgres(primary.acquire_for_reading().await?)).await }
         };
         let position = self.primary_positions.submit_shared((), (), read).await?;
         Ok(self.catch_up(&position).await)
     }
 
-    async fn catch_up(&self, primary: &Position) -> anyhow::Result<Tx> {
-        let mut tx = Tx::Postgres(self.pool.acquire_for_reading().await.map_err(cause)?);
+    async fn catch_up(&self, primary: &Position) -> anyhow::Result<Reader> {
+        let mut reader = Reader::Postgres(self.pool.acquire_for_reading().await.map_err(cause)?);
         let start = Instant::now();
         loop {
-            let position = timeout(TIMEOUT, Position::read(&mut tx)).await;
+            let position = timeout(TIMEOUT, Position::read(&mut reader)).await;
             let position = position.with_context(|| format!("the standby has not answered within {} s", TIMEOUT.as_secs()))?;
             if position.map_err(cause)?.includes(primary)? {
-                return Ok(tx);
+                return Ok(reader);
             }
             ensure!(start.elapsed() < MAX_WAIT, "the standby is behind by more than {} ms", MAX_WAIT.as_millis());
             sleep(PAUSE).await;

@@ -11,7 +11,7 @@ use sqlx::{Arguments, AssertSqlSafe, Encode, PgConnection, Postgres, SqlSafeStr,
 
 use super::pool::PooledConnection;
 use super::query::{DbRow, Param, Query, Scalar};
-use super::transaction::Tx;
+use super::transaction::{Reader, Tx};
 use crate::kernel::types::folding::fold;
 use crate::kernel::types::id::Id;
 
@@ -42,7 +42,7 @@ enum Driver<'a> {
     Postgres(&'a mut PooledConnection<PgConnection>, PgArguments),
 }
 
-impl Tx {
+impl Reader {
     /// Begins `select …`. `rest` ends with `where true`, or with a condition that others can follow with `and`.
     pub fn select(&mut self, rest: &str) -> Statement<'_> {
         self.build("select ", rest)
@@ -53,6 +53,21 @@ impl Tx {
         Statement { columns, ..self.build("", rest) }
     }
 
+    fn build(&mut self, start: &str, rest: &str) -> Statement<'_> {
+        self.empty_statement().push(start).push(rest)
+    }
+
+    /// Begins a statement without text.
+    pub(super) fn empty_statement(&mut self) -> Statement<'_> {
+        let driver = match self {
+            Self::Sqlite(pooled) => Driver::Sqlite(pooled, SqliteArguments::default()),
+            Self::Postgres(pooled) => Driver::Postgres(pooled, PgArguments::default()),
+        };
+        Statement { text: String::new(), columns: "", total: None, sorted_id: None, is_numbered: false, driver }
+    }
+}
+
+impl Tx {
     /// Begins `update …` of the rows that match the following conditions. With `returning` at its end it returns the changed
     /// rows.
     pub fn update(&mut self, rest: &str) -> Statement<'_> {
@@ -67,19 +82,6 @@ impl Tx {
     /// Begins `insert into …` with a table and its columns. [`Statement::values`] adds the rows.
     pub fn insert(&mut self, into: &str) -> Statement<'_> {
         self.build("insert into ", into)
-    }
-
-    fn build(&mut self, start: &str, rest: &str) -> Statement<'_> {
-        self.empty_statement().push(start).push(rest)
-    }
-
-    /// Begins a statement without text.
-    pub(super) fn empty_statement(&mut self) -> Statement<'_> {
-        let driver = match self {
-            Self::Sqlite(pooled) => Driver::Sqlite(pooled, SqliteArguments::default()),
-            Self::Postgres(pooled) => Driver::Postgres(pooled, PgArguments::default()),
-        };
-        Statement { text: String::new(), columns: "", total: None, sorted_id: None, is_numbered: false, driver }
     }
 }
 
@@ -167,7 +169,9 @@ impl<'a> Statement<'a> {
     }
 
     /// Adds a lock of PostgreSQL, such as ` for update`. SQLite needs no row locks, because only one transaction writes at a time.
+    /// In debug builds, panics outside a transaction: there the lock would end with the statement.
     pub fn push_lock(self, lock: &str) -> Self {
+        debug_assert!(self.is_in_transaction(), "a row is locked outside a transaction: {}{lock}", self.text);
         if self.is_postgres() { self.push(lock) } else { self }
     }
 
@@ -262,6 +266,13 @@ impl<'a> Statement<'a> {
     /// Returns whether the database is PostgreSQL.
     pub(super) fn is_postgres(&self) -> bool {
         matches!(self.driver, Driver::Postgres(..))
+    }
+
+    fn is_in_transaction(&self) -> bool {
+        match &self.driver {
+            Driver::Sqlite(pooled, _) => pooled.is_in_transaction(),
+            Driver::Postgres(pooled, _) => pooled.is_in_transaction(),
+        }
     }
 
     /// Returns the number of bound values.

@@ -1,6 +1,6 @@
 //! The database: its connection pools, its transactions and their retries.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Deref, DerefMut};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -47,17 +47,24 @@ pub enum Db {
     },
 }
 
-/// A transaction, or a connection for reading.
+/// A connection for reading. Each statement on it sees everything that is committed when it begins.
 ///
-/// On SQLite a transaction holds the write lock from its beginning. On PostgreSQL its isolation level is the default, read
-/// committed. On a connection for reading, each statement sees everything that is committed when it begins.
+/// A function that only reads takes one. Its callers can give it their [`Tx`] instead. It must not lock rows: on a connection without
+/// a transaction, the locks end with the statement.
 #[derive(Debug)]
-pub enum Tx {
+pub enum Reader {
     /// On the embedded database.
     Sqlite(PooledConnection<SqliteConnection>),
     /// On PostgreSQL.
     Postgres(PooledConnection<PgConnection>),
 }
+
+/// A transaction.
+///
+/// On SQLite it holds the write lock from its beginning. On PostgreSQL its isolation level is the default, read committed. What a
+/// [`Reader`] can do, it can do, too.
+#[derive(Debug)]
+pub struct Tx(Reader);
 
 /// The number of attempts to run a transaction, and the start of the first one.
 #[derive(Debug)]
@@ -82,21 +89,21 @@ impl Db {
     ///
     /// # Errors
     /// Returns an error if no connection is free in time.
-    pub async fn read(&self) -> Result<Tx> {
+    pub async fn read(&self) -> Result<Reader> {
         Ok(match self {
-            Self::Sqlite { readers, .. } => Tx::Sqlite(readers.acquire().await?),
-            Self::Postgres { pool, .. } => Tx::Postgres(pool.acquire_for_reading().await?),
+            Self::Sqlite { readers, .. } => Reader::Sqlite(readers.acquire().await?),
+            Self::Postgres { pool, .. } => Reader::Postgres(pool.acquire_for_reading().await?),
         })
     }
 
-    /// Returns a connection for reading on which all statements see what is committed when the first one begins. [`Tx::commit`] ends it.
+    /// Returns a connection for reading on which all statements see what is committed when the first one begins. [`Reader::end`] ends it.
     ///
     /// # Errors
     /// Returns an error if no connection is free in time.
-    pub async fn read_snapshot(&self) -> Result<Tx> {
+    pub async fn read_snapshot(&self) -> Result<Reader> {
         Ok(match self {
-            Self::Sqlite { readers, .. } => Tx::Sqlite(readers.begin("begin").await?),
-            Self::Postgres { pool, .. } => Tx::Postgres(pool.begin("begin isolation level repeatable read read only").await?),
+            Self::Sqlite { readers, .. } => Reader::Sqlite(readers.begin("begin").await?),
+            Self::Postgres { pool, .. } => Reader::Postgres(pool.begin("begin isolation level repeatable read read only").await?),
         })
     }
 
@@ -105,7 +112,7 @@ impl Db {
     ///
     /// # Errors
     /// Returns an error if the primary fails.
-    pub(super) async fn read_standby(&self) -> Result<Option<Tx>> {
+    pub(super) async fn read_standby(&self) -> Result<Option<Reader>> {
         match self {
             Self::Postgres { pool, standby: Some(standby), .. } => standby.read(pool).await,
             _ => Ok(None),
@@ -138,10 +145,10 @@ impl Db {
 
     /// Returns a connection for the reads of a precondition. On PostgreSQL they have a pool of their own: with the main pool,
     /// requests could wait for each other when every connection holds a transaction whose precondition is being checked.
-    pub(super) async fn read_for_precondition(&self) -> Result<Tx> {
+    pub(super) async fn read_for_precondition(&self) -> Result<Reader> {
         Ok(match self {
-            Self::Sqlite { readers, .. } => Tx::Sqlite(readers.acquire().await?),
-            Self::Postgres { precondition_pool, .. } => Tx::Postgres(precondition_pool.acquire_for_reading().await?),
+            Self::Sqlite { readers, .. } => Reader::Sqlite(readers.acquire().await?),
+            Self::Postgres { precondition_pool, .. } => Reader::Postgres(precondition_pool.acquire_for_reading().await?),
         })
     }
 
@@ -151,8 +158,8 @@ impl Db {
     /// Returns an error if no connection is free in time.
     pub async fn version_reader(&self) -> Result<VersionReader> {
         Ok(VersionReader(match self {
-            Self::Sqlite { version_pool, .. } => Tx::Sqlite(version_pool.acquire().await?),
-            Self::Postgres { pool, .. } => Tx::Postgres(pool.acquire_for_reading().await?),
+            Self::Sqlite { version_pool, .. } => Reader::Sqlite(version_pool.acquire().await?),
+            Self::Postgres { pool, .. } => Reader::Postgres(pool.acquire_for_reading().await?),
         }))
     }
 
@@ -161,10 +168,10 @@ impl Db {
     /// # Errors
     /// Returns an error if no connection is free in time, or another process holds SQLite's write lock for too long.
     pub async fn begin(&self) -> Result<Tx> {
-        Ok(match self {
-            Self::Sqlite { writer, .. } => Tx::Sqlite(writer.begin("begin immediate").await?),
-            Self::Postgres { pool, .. } => Tx::Postgres(pool.begin("begin").await?),
-        })
+        Ok(Tx(match self {
+            Self::Sqlite { writer, .. } => Reader::Sqlite(writer.begin("begin immediate").await?),
+            Self::Postgres { pool, .. } => Reader::Postgres(pool.begin("begin").await?),
+        }))
     }
 
     /// Commits a transaction; see [`Tx::commit`].
@@ -194,7 +201,7 @@ impl Db {
     /// Returns an error if no connection is free in time.
     pub async fn truncate_wal(&self) -> Result<bool> {
         let Self::Sqlite { writer, .. } = self else { return Ok(true) };
-        let mut connection = Tx::Sqlite(writer.acquire().await?);
+        let mut connection = Reader::Sqlite(writer.acquire().await?);
         let _set: Option<(i64,)> = connection.query("pragma busy_timeout = 0").optional().await?;
         let truncated = connection.query("pragma wal_checkpoint(truncate)").optional::<(i64, i64, i64)>().await;
         let _reset: Option<(i64,)> = connection.query("pragma busy_timeout = 5000").optional().await?;
@@ -291,6 +298,29 @@ macro_rules! transaction {
 }
 pub(crate) use transaction;
 
+/// Runs an expression in one transaction, rolls it back, and returns its result. Retries like [`transaction!`].
+///
+/// A service checks a change like this before it does slow work outside the database, such as storing an image. So the work isn't done
+/// for a change that will be rejected, and nothing is locked meanwhile. The checks run again in the transaction of the change.
+macro_rules! dry_run {
+    ($unit:expr, |$tx:ident| $work:expr) => {{
+        let unit = &$unit;
+        let mut retries = $crate::kernel::db::RetryState::first();
+        loop {
+            let outcome: boxoffice_http::error::Result<_> = async {
+                let mut begun = unit.begin().await?;
+                let $tx = &mut begun;
+                $work
+            }
+            .await;
+            if let std::ops::ControlFlow::Break(outcome) = unit.should_retry(outcome, &mut retries).await {
+                break outcome;
+            }
+        }
+    }};
+}
+pub(crate) use dry_run;
+
 /// Runs an expression that only reads on the standby, if the database has one that shows everything that was acknowledged before, and
 /// otherwise on the primary. If the standby fails, the expression is run again on the primary.
 ///
@@ -329,6 +359,36 @@ impl Tx {
     /// Returns an error if the database rejects the commit; then nothing was changed. If the connection is lost meanwhile, the
     /// outcome is unknown.
     pub async fn commit(self) -> Result<()> {
+        self.0.end().await
+    }
+
+    /// Returns it with a span below which its statements have their spans.
+    #[must_use]
+    pub fn traced(self, span: &Span) -> Self {
+        Self(self.0.traced(span))
+    }
+}
+
+impl Deref for Tx {
+    type Target = Reader;
+
+    fn deref(&self) -> &Reader {
+        &self.0
+    }
+}
+
+impl DerefMut for Tx {
+    fn deref_mut(&mut self) -> &mut Reader {
+        &mut self.0
+    }
+}
+
+impl Reader {
+    /// Ends what [`Db::read_snapshot`] or [`Db::begin`] has begun on this connection.
+    ///
+    /// # Errors
+    /// Returns an error if the database rejects it, or the connection is lost.
+    pub async fn end(self) -> Result<()> {
         let committed = match self {
             Self::Sqlite(connection) => connection.commit().await,
             Self::Postgres(connection) => connection.commit().await,

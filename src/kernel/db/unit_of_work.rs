@@ -23,7 +23,7 @@ use parking_lot::Mutex;
 
 use super::group_commit::PendingCommit;
 use super::precondition::Precondition;
-use super::transaction::{Db, RetryState, Tx};
+use super::transaction::{Db, Reader, RetryState, Tx};
 use crate::kernel::idempotency::IdempotentRequest;
 
 /// The unit of work of one request, or of one run of a job.
@@ -112,17 +112,18 @@ impl UnitOfWork {
     ///
     /// # Errors
     /// Returns an error if no connection is free in time, or an open transaction can't be committed.
-    pub async fn read(&self) -> Result<Tx> {
+    pub async fn read(&self) -> Result<Reader> {
         self.commit_now().await?;
-        let tx = if self.mode == Mode::PreconditionCheck { self.db.read_for_precondition().await } else { self.db.read().await };
-        Ok(tx?.traced(&self.span))
+        let reader =
+            if self.mode == Mode::PreconditionCheck { self.db.read_for_precondition().await } else { self.db.read().await };
+        Ok(reader?.traced(&self.span))
     }
 
-    /// Returns a connection for reading on which all statements see what is committed when the first one begins. [`Tx::commit`] ends it.
+    /// Returns a connection for reading on which all statements see what is committed when the first one begins. [`Reader::end`] ends it.
     ///
     /// # Errors
     /// Returns an error if no connection is free in time, or an open transaction can't be committed.
-    pub async fn read_snapshot(&self) -> Result<Tx> {
+    pub async fn read_snapshot(&self) -> Result<Reader> {
         self.commit_now().await?;
         Ok(self.db.read_snapshot().await?.traced(&self.span))
     }
@@ -132,9 +133,9 @@ impl UnitOfWork {
     ///
     /// # Errors
     /// Returns an error if the primary fails.
-    pub async fn standby(&self) -> Result<Option<Tx>> {
+    pub async fn standby(&self) -> Result<Option<Reader>> {
         match self.mode {
-            Mode::ReadOnly | Mode::Immediate => Ok(self.db.read_standby().await?.map(|tx| tx.traced(&self.span))),
+            Mode::ReadOnly | Mode::Immediate => Ok(self.db.read_standby().await?.map(|reader| reader.traced(&self.span))),
             Mode::Request | Mode::PreconditionCheck => Ok(None),
         }
     }

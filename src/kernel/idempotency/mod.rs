@@ -22,7 +22,7 @@ use serde_json::Value;
 pub use stored_response::{ResponseCipher, StoredResponse};
 
 use crate::kernel::Kernel;
-use crate::kernel::db::{Tx, transaction};
+use crate::kernel::db::{Reader, Tx, transaction};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::secret;
@@ -106,8 +106,8 @@ impl IdempotentRequest {
     }
 
     /// Returns the outcome of an earlier attempt, if there was one.
-    pub async fn look_up(&self, tx: &mut Tx) -> Result<Option<PreviousOutcome>> {
-        let row: Option<Row> = tx
+    pub async fn look_up(&self, reader: &mut Reader) -> Result<Option<PreviousOutcome>> {
+        let row: Option<Row> = reader
             .query("select fingerprint, claimed, answer from idempotency where key_id = $1 and hash = $2")
             .bind(self.key)
             .bind(self.hash.clone())

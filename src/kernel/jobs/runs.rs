@@ -2,7 +2,7 @@
 
 use boxoffice_http::error::Result;
 
-use crate::kernel::db::Tx;
+use crate::kernel::db::{Reader, Tx};
 use crate::kernel::types::clock::{MAX_LEAD, Timestamp};
 
 /// The last run of a job.
@@ -26,8 +26,8 @@ pub struct JobRun {
 }
 
 /// Returns the last run of each job that has one.
-pub async fn last_runs(tx: &mut Tx) -> Result<Vec<JobRun>> {
-    tx.query("select name, server, started, finished, succeeded, processed, error from job_runs order by name").all().await
+pub async fn last_runs(reader: &mut Reader) -> Result<Vec<JobRun>> {
+    reader.query("select name, server, started, finished, succeeded, processed, error from job_runs order by name").all().await
 }
 
 /// Leases a job to this server until a time. Returns false if it is leased to another one. A lease that ends much later was written by

@@ -4,7 +4,7 @@ use boxoffice_http::error::Result;
 
 use super::cipher::KeyIds;
 use super::model::{MailRow, NewMail, QueuedMail};
-use crate::kernel::db::{Tx, Writes};
+use crate::kernel::db::{Reader, Tx, Writes};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
@@ -31,8 +31,9 @@ pub fn insert<'a>(writes: Writes<'a>, mails: &[NewMail<'_>], key_id: &str, now: 
 
 /// Returns whether a mail is due that [`claim`] with the same arguments would return. A cheap check, because usually there is none
 /// and a read takes no locks.
-pub async fn is_any_due(tx: &mut Tx, now: Timestamp, key_ids: &KeyIds, abandoned: Timestamp) -> Result<bool> {
-    tx.query("select exists (select 1 from outbox where due <= $1 and (key_id is null or key_id in ($2, $3) or created <= $4))")
+pub async fn is_any_due(reader: &mut Reader, now: Timestamp, key_ids: &KeyIds, abandoned: Timestamp) -> Result<bool> {
+    reader
+        .query("select exists (select 1 from outbox where due <= $1 and (key_id is null or key_id in ($2, $3) or created <= $4))")
         .bind(now)
         .bind(key_ids.current.clone())
         .bind(key_ids.earlier.clone())
@@ -42,13 +43,14 @@ pub async fn is_any_due(tx: &mut Tx, now: Timestamp, key_ids: &KeyIds, abandoned
 }
 
 /// Returns the number of mails that wait to be delivered, and the time at which the oldest of them was created.
-pub async fn waiting(tx: &mut Tx) -> Result<(i64, Option<Timestamp>)> {
-    tx.query("select count(*), min(created) from outbox where due is not null").one().await
+pub async fn waiting(reader: &mut Reader) -> Result<(i64, Option<Timestamp>)> {
+    reader.query("select count(*), min(created) from outbox where due is not null").one().await
 }
 
 /// Returns the number of waiting mails that are encrypted with other keys.
-pub async fn count_of_other_keys(tx: &mut Tx, key_ids: &KeyIds) -> Result<i64> {
-    tx.query("select count(*) from outbox where due is not null and key_id is not null and key_id not in ($1, $2)")
+pub async fn count_of_other_keys(reader: &mut Reader, key_ids: &KeyIds) -> Result<i64> {
+    reader
+        .query("select count(*) from outbox where due is not null and key_id is not null and key_id not in ($1, $2)")
         .bind(key_ids.current.clone())
         .bind(key_ids.earlier.clone())
         .scalar()
@@ -160,15 +162,15 @@ pub async fn delete_of_account(tx: &mut Tx, account: Id, email: &str) -> Result<
 }
 
 /// Returns a page of the mails that wait or were given up, the newest first.
-pub async fn list(tx: &mut Tx, only_failed: bool, paging: PageRequest) -> Result<PagedRows<QueuedMail>> {
-    let mails = tx.list(queued_columns!(), "from outbox where true");
+pub async fn list(reader: &mut Reader, only_failed: bool, paging: PageRequest) -> Result<PagedRows<QueuedMail>> {
+    let mails = reader.list(queued_columns!(), "from outbox where true");
     let mails = if only_failed { mails.push(" and failed is not null") } else { mails };
     mails.page("id desc", paging).await
 }
 
 /// Returns a mail that waits or was given up.
-pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<QueuedMail>> {
-    tx.query(concat!("select ", queued_columns!(), " from outbox where id = $1")).bind(id).optional().await
+pub async fn find(reader: &mut Reader, id: Id) -> Result<Option<QueuedMail>> {
+    reader.query(concat!("select ", queued_columns!(), " from outbox where id = $1")).bind(id).optional().await
 }
 
 /// Makes a waiting mail due. Returns whether there was one.

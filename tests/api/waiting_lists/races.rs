@@ -58,8 +58,8 @@ async fn random_requests_overtake_no_account(app: TestApp) {
         app.advance_clock(if round % 4 == 3 { RESERVATION_TTL } else { Duration::from_secs(60) });
         // The counts, and the sums of reservations and offers. An order whose reservation was released is timed out first.
         app.expire_due().await;
-        let mut tx = app.state.db.read().await.unwrap();
-        assert_eq!(check_invariants(&mut tx, app.state.clock.now()).await, [""; 0], "round {round}, seed {seed}");
+        let mut reader = app.state.db.read().await.unwrap();
+        assert_eq!(check_invariants(&mut reader, app.state.clock.now()).await, [""; 0], "round {round}, seed {seed}");
     }
 }
 

@@ -16,7 +16,7 @@ use crate::features::catalog::review::{self, Submission, SubmissionType};
 use crate::features::catalog::zones;
 use crate::features::codes;
 use crate::kernel::auth::Caller;
-use crate::kernel::db::{StaleRead, Tx, ViolationExt, transaction};
+use crate::kernel::db::{Reader, StaleRead, Tx, ViolationExt, dry_run, transaction};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{Page, PageRequest};
@@ -30,8 +30,8 @@ async fn managed_event(tx: &mut Tx, caller: &Caller, row: &AdvertisementRow) -> 
     Ok(event)
 }
 
-async fn load(tx: &mut Tx, id: Id) -> Result<AdvertisementRow> {
-    store::find(tx, id).await?.ok_or(Error::NOT_FOUND)
+async fn load(reader: &mut Reader, id: Id) -> Result<AdvertisementRow> {
+    store::find(reader, id).await?.ok_or(Error::NOT_FOUND)
 }
 
 /// Locks and returns an advertisement. Locks its event first, and the event to which it is to be moved.
@@ -48,9 +48,10 @@ pub async fn lock(tx: &mut Tx, id: Id, target: Option<Id>) -> Result<Advertiseme
 
 /// Requires an advertisement that the caller may change; see [`managed_event`].
 pub async fn check_managed(ctx: &Ctx, caller: &Caller, id: Id) -> Result<()> {
-    let mut tx = ctx.unit.read().await?;
-    let row = load(&mut tx, id).await?;
-    managed_event(&mut tx, caller, &row).await.map(drop)
+    let mut reader = ctx.unit.read().await?;
+    let row = load(&mut reader, id).await?;
+    let event = events::load(&mut reader, row.event_id).await?;
+    hosts::require_administrator(&mut reader, caller, event.host_id).await
 }
 
 pub async fn list(ctx: &Ctx, caller: &Caller, query: &AdvertisementQuery) -> Result<Page<Advertisement>> {
@@ -59,46 +60,46 @@ pub async fn list(ctx: &Ctx, caller: &Caller, query: &AdvertisementQuery) -> Res
 }
 
 pub async fn list_of_host(ctx: &Ctx, caller: &Caller, host: Id, filter: &AdvertisementFilter) -> Result<Page<Advertisement>> {
-    let mut tx = ctx.unit.read().await?;
-    hosts::require_can_manage(&mut tx, caller, host).await?;
-    page(&ctx.app, &mut tx, filter, Visibility::All, Some(host)).await
+    let mut reader = ctx.unit.read().await?;
+    hosts::require_can_manage(&mut reader, caller, host).await?;
+    page(&ctx.app, &mut reader, filter, Visibility::All, Some(host)).await
 }
 
 async fn page(
     app: &App,
-    tx: &mut Tx,
+    reader: &mut Reader,
     filter: &AdvertisementFilter,
     visibility: Visibility<'_>,
     host: Option<Id>,
 ) -> Result<Page<Advertisement>> {
     let event = filter.event.map(|event| event.0);
     let list_filter = ListFilter { visibility, host, event, zone: None, status: filter.status, active: filter.active };
-    let result = store::list(tx, filter.paging, list_filter, app.clock.now()).await?;
-    Ok(filter.paging.page(result.total, views(app, tx, result.rows).await?))
+    let result = store::list(reader, filter.paging, list_filter, app.clock.now()).await?;
+    Ok(filter.paging.page(result.total, views(app, reader, result.rows).await?))
 }
 
 /// Returns a page of the advertisements that a zone shows now. It is the same for every caller.
 pub async fn list_running(ctx: &Ctx, zone: Id, paging: PageRequest) -> Result<Page<Advertisement>> {
-    let mut tx = ctx.unit.read().await?;
-    if !zones::exists(&mut tx, zone).await? {
+    let mut reader = ctx.unit.read().await?;
+    if !zones::exists(&mut reader, zone).await? {
         return Err(Error::NOT_FOUND);
     }
     let list_filter =
         ListFilter { visibility: Visibility::All, host: None, event: None, zone: Some(zone), status: None, active: Some(true) };
-    let page = store::list(&mut tx, paging, list_filter, ctx.app.clock.now()).await?;
-    Ok(paging.page(page.total, views(&ctx.app, &mut tx, page.rows).await?))
+    let page = store::list(&mut reader, paging, list_filter, ctx.app.clock.now()).await?;
+    Ok(paging.page(page.total, views(&ctx.app, &mut reader, page.rows).await?))
 }
 
 /// Returns an advertisement, if the caller may see it: every caller once both it and its event are public, before that only the
 /// callers who may change it.
 pub async fn get(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Advertisement> {
-    let mut tx = ctx.unit.read().await?;
-    let row = load(&mut tx, id).await?;
-    let event = events::load(&mut tx, row.event_id).await?;
+    let mut reader = ctx.unit.read().await?;
+    let row = load(&mut reader, id).await?;
+    let event = events::load(&mut reader, row.event_id).await?;
     if !(row.status.is_public() && event.status.is_public()) {
-        hosts::require_administrator(&mut tx, caller, event.host_id).await?;
+        hosts::require_administrator(&mut reader, caller, event.host_id).await?;
     }
-    view_one(&ctx.app, &mut tx, row).await
+    view_one(&ctx.app, &mut reader, row).await
 }
 
 pub async fn create(ctx: &Ctx, caller: &Caller, new: AdvertisementCreate) -> Result<Advertisement> {
@@ -107,11 +108,11 @@ pub async fn create(ctx: &Ctx, caller: &Caller, new: AdvertisementCreate) -> Res
     if let Some(image) = booking.image() {
         // Storing an image is slow, so it happens before the transaction. All checks run first, so that no image is stored for a
         // request that will be rejected.
-        let mut tx = ctx.unit.read().await?;
-        let event = events::find(&mut tx, new.event.0).await?;
-        check_new(&ctx.app, &mut tx, caller, event, &booking).await?;
-        check_name(&mut tx, &new.name, None).await?;
-        drop(tx);
+        dry_run!(ctx.unit, |tx| {
+            let event = events::find(tx, new.event.0).await?;
+            check_new(&ctx.app, tx, caller, event, &booking).await?;
+            check_name(tx, &new.name, None).await
+        })?;
         media::put_image(ctx, ImageKind::Artwork, artwork, image).await?;
     }
     let created = transaction!(ctx.unit, |tx| create_in_tx(&ctx.app, tx, caller, &new, &booking, artwork).await);
@@ -156,13 +157,14 @@ pub async fn update(ctx: &Ctx, caller: &Caller, id: Id, change: AdvertisementUpd
     let booking = AdvertisementDraft::parse(&ctx.app, artwork, zones, schedule).await?;
     let artwork_id = booking.image().map(|_| secret::image_id());
     if let (Some(image), Some(artwork)) = (booking.image(), artwork_id) {
-        let mut tx = ctx.unit.read().await?;
-        let before = load(&mut tx, id).await?;
-        check_change(&ctx.app, &mut tx, caller, &before, &change, &booking).await?;
-        if let Some(name) = &change.name {
-            check_name(&mut tx, name, Some(id)).await?;
-        }
-        drop(tx);
+        dry_run!(ctx.unit, |tx| {
+            let before = load(tx, id).await?;
+            check_change(&ctx.app, tx, caller, &before, &change, &booking).await?;
+            match &change.name {
+                Some(name) => check_name(tx, name, Some(id)).await,
+                None => Ok(()),
+            }
+        })?;
         media::put_image(ctx, ImageKind::Artwork, artwork, image).await?;
     }
     let changed = transaction!(ctx.unit, |tx| update_in_tx(&ctx.app, tx, caller, id, &change, &booking, artwork_id).await);
@@ -182,8 +184,8 @@ pub async fn update(ctx: &Ctx, caller: &Caller, id: Id, change: AdvertisementUpd
 
 /// Requires a [locked](events::lock) event with fewer advertisements than the maximum. Without the lock, concurrent requests could
 /// exceed it.
-async fn require_space(tx: &mut Tx, event: Id) -> Result<()> {
-    let is_full = store::count_of_event(tx, event).await? >= MAX_ADVERTISEMENTS;
+async fn require_space(reader: &mut Reader, event: Id) -> Result<()> {
+    let is_full = store::count_of_event(reader, event).await? >= MAX_ADVERTISEMENTS;
     if is_full { Err(codes::ADVERTISEMENT_TOO_MANY.into()) } else { Ok(()) }
 }
 
@@ -345,6 +347,6 @@ async fn require_bookable(tx: &mut Tx, event: &EventRow, now: Timestamp) -> Resu
 }
 
 /// Rejects the name of another advertisement before an image is stored in vain. The unique index decides in the end.
-async fn check_name(tx: &mut Tx, name: &str, id: Option<Id>) -> Result<()> {
-    if store::is_name_taken(tx, name, id).await? { Err(codes::ADVERTISEMENT_TAKEN.into()) } else { Ok(()) }
+async fn check_name(reader: &mut Reader, name: &str, id: Option<Id>) -> Result<()> {
+    if store::is_name_taken(reader, name, id).await? { Err(codes::ADVERTISEMENT_TAKEN.into()) } else { Ok(()) }
 }

@@ -5,7 +5,7 @@ use boxoffice_http::error::Result;
 use super::model::{AdvertisementRow, SlotRow};
 use crate::features::catalog::events::{self, EventStatus};
 use crate::kernel::auth::Caller;
-use crate::kernel::db::{Statement, Tx};
+use crate::kernel::db::{Reader, Statement, Tx};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::folding::fold;
 use crate::kernel::types::id::Id;
@@ -41,7 +41,7 @@ pub struct ListFilter<'a> {
 /// Returns a page of advertisements, the oldest first. An advertisement is active if it is listed and within a slot of its
 /// schedule, and its event is listed and not over: if its zones show it.
 pub async fn list(
-    tx: &mut Tx,
+    reader: &mut Reader,
     paging: PageRequest,
     filter: ListFilter<'_>,
     now: Timestamp,
@@ -50,7 +50,7 @@ pub async fn list(
         select 1 from advertisement_slots s where s.advertisement_id = a.id and s.starts <= ? and s.ends > ?))";
     const BOOKED: &str = "exists (select 1 from advertisement_zones z where z.advertisement_id = a.id and z.zone_id = ?)";
     visibility_clause(
-        tx.list(
+        reader.list(
             "a.id, a.event_id, a.name, a.description, a.status, a.artwork_id, a.width, a.height",
             "from advertisements a join events e on e.id = a.event_id where true",
         ),
@@ -93,8 +93,8 @@ fn visibility_clause<'a>(select: Statement<'a>, visibility: &Visibility<'_>) -> 
     }
 }
 
-pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<AdvertisementRow>> {
-    tx.query(concat!("select ", columns!(), " from advertisements where id = $1")).bind(id).optional().await
+pub async fn find(reader: &mut Reader, id: Id) -> Result<Option<AdvertisementRow>> {
+    reader.query(concat!("select ", columns!(), " from advertisements where id = $1")).bind(id).optional().await
 }
 
 /// Locks and returns the advertisement. The row includes all earlier changes; later changes by other transactions wait until this
@@ -105,26 +105,26 @@ pub async fn lock(tx: &mut Tx, id: Id) -> Result<Option<AdvertisementRow>> {
 }
 
 /// Returns the zones of these advertisements as `(advertisement, zone)`, each advertisement's in their order.
-pub async fn zones(tx: &mut Tx, advertisements: impl IntoIterator<Item = Id>) -> Result<Vec<(Id, Id)>> {
-    let select = tx.select("advertisement_id, zone_id from advertisement_zones where true");
+pub async fn zones(reader: &mut Reader, advertisements: impl IntoIterator<Item = Id>) -> Result<Vec<(Id, Id)>> {
+    let select = reader.select("advertisement_id, zone_id from advertisement_zones where true");
     select.and_in("advertisement_id", advertisements).push(" order by advertisement_id, position").all().await
 }
 
 /// Returns the slots of these advertisements, each advertisement's in their order.
-pub async fn slots(tx: &mut Tx, advertisements: impl IntoIterator<Item = Id>) -> Result<Vec<SlotRow>> {
-    let select = tx.select("advertisement_id, starts, ends from advertisement_slots where true");
+pub async fn slots(reader: &mut Reader, advertisements: impl IntoIterator<Item = Id>) -> Result<Vec<SlotRow>> {
+    let select = reader.select("advertisement_id, starts, ends from advertisement_slots where true");
     select.and_in("advertisement_id", advertisements).push(" order by advertisement_id, position").all().await
 }
 
 /// Returns the number of advertisements of an event.
-pub async fn count_of_event(tx: &mut Tx, event: Id) -> Result<i64> {
-    tx.query("select count(*) from advertisements where event_id = $1").bind(event).scalar().await
+pub async fn count_of_event(reader: &mut Reader, event: Id) -> Result<i64> {
+    reader.query("select count(*) from advertisements where event_id = $1").bind(event).scalar().await
 }
 
 /// Returns whether another advertisement has this name.
-pub async fn is_name_taken(tx: &mut Tx, name: &str, id: Option<Id>) -> Result<bool> {
+pub async fn is_name_taken(reader: &mut Reader, name: &str, id: Option<Id>) -> Result<bool> {
     let other = "select exists (select 1 from advertisements where folded_name = $1 and id <> $2)";
-    tx.query(other).bind(fold(name)).bind(id.unwrap_or(Id::NONE)).scalar().await
+    reader.query(other).bind(fold(name)).bind(id.unwrap_or(Id::NONE)).scalar().await
 }
 
 pub async fn insert(tx: &mut Tx, row: &AdvertisementRow) -> Result<()> {

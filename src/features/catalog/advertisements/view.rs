@@ -10,7 +10,7 @@ use super::store;
 use crate::features::catalog::events;
 use crate::features::catalog::media::{self, ImageKind};
 use crate::features::catalog::zones::{self, Zone};
-use crate::kernel::db::Tx;
+use crate::kernel::db::Reader;
 use crate::kernel::types::api_types::{PlainMinutes, Uri};
 use crate::kernel::types::id::Id;
 use crate::state::App;
@@ -24,14 +24,14 @@ struct Relations {
 
 /// Returns the representation of these advertisements, in their order. Advertisements whose event was removed after they were
 /// read are left out, because they were removed with it. Related data is loaded for all of them at once.
-pub async fn views(app: &App, tx: &mut Tx, rows: Vec<AdvertisementRow>) -> Result<Vec<Advertisement>> {
+pub async fn views(app: &App, reader: &mut Reader, rows: Vec<AdvertisementRow>) -> Result<Vec<Advertisement>> {
     let ids = || rows.iter().map(|row| row.id);
     let mut relations = Relations {
-        zones: zones_of(tx, ids()).await?,
+        zones: zones_of(reader, ids()).await?,
         slots: HashMap::new(),
-        events: events_of(app, tx, rows.iter().map(|row| row.event_id)).await?,
+        events: events_of(app, reader, rows.iter().map(|row| row.event_id)).await?,
     };
-    for slot in store::slots(tx, ids()).await? {
+    for slot in store::slots(reader, ids()).await? {
         let (start, end) = (PlainMinutes(slot.starts.format_slot()), PlainMinutes(slot.ends.format_slot()));
         relations.slots.entry(slot.advertisement_id).or_default().push(AdvertisementSlot { start, end });
     }
@@ -42,13 +42,13 @@ pub async fn views(app: &App, tx: &mut Tx, rows: Vec<AdvertisementRow>) -> Resul
 ///
 /// # Errors
 /// [`Error::NOT_FOUND`] if its event was removed after it was read.
-pub async fn view_one(app: &App, tx: &mut Tx, row: AdvertisementRow) -> Result<Advertisement> {
-    views(app, tx, vec![row]).await?.pop().ok_or(Error::NOT_FOUND)
+pub async fn view_one(app: &App, reader: &mut Reader, row: AdvertisementRow) -> Result<Advertisement> {
+    views(app, reader, vec![row]).await?.pop().ok_or(Error::NOT_FOUND)
 }
 
-async fn zones_of(tx: &mut Tx, advertisements: impl Iterator<Item = Id>) -> Result<HashMap<Id, Vec<Zone>>> {
-    let bookings = store::zones(tx, advertisements).await?;
-    let views = zones::views(tx, bookings.iter().map(|(_, zone)| *zone)).await?;
+async fn zones_of(reader: &mut Reader, advertisements: impl Iterator<Item = Id>) -> Result<HashMap<Id, Vec<Zone>>> {
+    let bookings = store::zones(reader, advertisements).await?;
+    let views = zones::views(reader, bookings.iter().map(|(_, zone)| *zone)).await?;
     let mut zones: HashMap<Id, Vec<Zone>> = HashMap::new();
     for (advertisement, zone) in bookings {
         zones.entry(advertisement).or_default().extend(views.get(&zone).cloned());
@@ -56,10 +56,10 @@ async fn zones_of(tx: &mut Tx, advertisements: impl Iterator<Item = Id>) -> Resu
     Ok(zones)
 }
 
-async fn events_of(app: &App, tx: &mut Tx, ids: impl Iterator<Item = Id>) -> Result<HashMap<Id, AdvertisedEvent>> {
-    let rows = events::find_all(tx, ids).await?;
+async fn events_of(app: &App, reader: &mut Reader, ids: impl Iterator<Item = Id>) -> Result<HashMap<Id, AdvertisedEvent>> {
+    let rows = events::find_all(reader, ids).await?;
     let ids: Vec<Id> = rows.iter().map(|row| row.id).collect();
-    let views = events::views(app, tx, rows).await?;
+    let views = events::views(app, reader, rows).await?;
     Ok(ids.into_iter().zip(views.into_iter().map(AdvertisedEvent::from)).collect())
 }
 

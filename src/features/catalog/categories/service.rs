@@ -8,7 +8,7 @@ use boxoffice_openapi::is_blank_text;
 use super::model::{Category, CategoryCreate, CategoryRow, CategoryUpdate, Subcategories};
 use super::store;
 use crate::features::codes;
-use crate::kernel::db::{Tx, ViolationExt, transaction};
+use crate::kernel::db::{Reader, Tx, ViolationExt, transaction};
 use crate::kernel::types::api_types::Uri;
 use crate::kernel::types::folding::fold;
 use crate::kernel::types::id::Id;
@@ -16,9 +16,9 @@ use crate::kernel::types::paging::{Page, PageRequest};
 use crate::state::{App, Ctx};
 
 /// Returns the categories with these identifiers.
-pub async fn views(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<HashMap<Id, Category>> {
+pub async fn views(reader: &mut Reader, ids: impl IntoIterator<Item = Id>) -> Result<HashMap<Id, Category>> {
     let mut categories: HashMap<Id, Category> = HashMap::new();
-    for (id, name, subcategory) in store::find_all(tx, ids).await? {
+    for (id, name, subcategory) in store::find_all(reader, ids).await? {
         let category = categories.entry(id).or_insert_with(|| view(CategoryRow { id, name }, Vec::new()));
         category.subcategories.extend(subcategory);
     }
@@ -26,9 +26,9 @@ pub async fn views(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Has
 }
 
 pub async fn list(ctx: &Ctx, paging: PageRequest) -> Result<Page<Category>> {
-    let mut tx = ctx.unit.read().await?;
-    let page = store::list(&mut tx, paging).await?;
-    Ok(paging.page(page.total, with_subcategories(&mut tx, page.rows).await?))
+    let mut reader = ctx.unit.read().await?;
+    let page = store::list(&mut reader, paging).await?;
+    Ok(paging.page(page.total, with_subcategories(&mut reader, page.rows).await?))
 }
 
 pub async fn create(ctx: &Ctx, new: &CategoryCreate) -> Result<Category> {
@@ -85,14 +85,14 @@ fn check_names(subcategories: &Subcategories) -> Result<()> {
     ensure_no_field_errors(problem.map(|problem| FieldError::invalid("subcategories", problem)).into_iter().collect())
 }
 
-async fn load(tx: &mut Tx, id: Id) -> Result<Category> {
-    views(tx, [id]).await?.remove(&id).ok_or(Error::NOT_FOUND)
+async fn load(reader: &mut Reader, id: Id) -> Result<Category> {
+    views(reader, [id]).await?.remove(&id).ok_or(Error::NOT_FOUND)
 }
 
 /// Returns the representation of these rows, in their order.
-async fn with_subcategories(tx: &mut Tx, rows: Vec<CategoryRow>) -> Result<Vec<Category>> {
+async fn with_subcategories(reader: &mut Reader, rows: Vec<CategoryRow>) -> Result<Vec<Category>> {
     let mut names: HashMap<Id, Vec<String>> = HashMap::new();
-    for row in store::subcategories(tx, rows.iter().map(|row| row.id)).await? {
+    for row in store::subcategories(reader, rows.iter().map(|row| row.id)).await? {
         names.entry(row.category_id).or_default().push(row.name);
     }
     let views = rows.into_iter().map(|row| {

@@ -3,23 +3,23 @@
 use boxoffice_http::error::Result;
 
 use super::model::{CategoryRow, Subcategories, SubcategoryRow};
-use crate::kernel::db::Tx;
+use crate::kernel::db::{Reader, Tx};
 use crate::kernel::types::folding::fold;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
 
 /// Returns a page of categories, the oldest first.
-pub async fn list(tx: &mut Tx, paging: PageRequest) -> Result<PagedRows<CategoryRow>> {
+pub async fn list(reader: &mut Reader, paging: PageRequest) -> Result<PagedRows<CategoryRow>> {
     const BYTES: &str = "(400 + octet_length(categories.name)
         + coalesce((select sum(4 + octet_length(s.name)) from subcategories s where s.category_id = categories.id), 0))";
-    tx.list("id, name", "from categories").sized_page("id", BYTES, paging).await
+    reader.list("id, name", "from categories").sized_page("id", BYTES, paging).await
 }
 
 /// Returns these categories, each once per subcategory, in the subcategories' order. A category without subcategories occurs once
 /// with `None`.
-pub async fn find_all(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<(Id, String, Option<String>)>> {
+pub async fn find_all(reader: &mut Reader, ids: impl IntoIterator<Item = Id>) -> Result<Vec<(Id, String, Option<String>)>> {
     let both = "c.id, c.name, s.name from categories c left join subcategories s on s.category_id = c.id where true";
-    tx.select(both).and_in("c.id", ids).push(" order by c.id, s.position").all().await
+    reader.select(both).and_in("c.id", ids).push(" order by c.id, s.position").all().await
 }
 
 /// Returns whether the category has this subcategory, which can't be removed before the transaction ends.
@@ -29,13 +29,13 @@ pub async fn lock_subcategory(tx: &mut Tx, category: Id, name: &str) -> Result<b
 }
 
 /// Returns whether the category exists.
-pub async fn exists(tx: &mut Tx, id: Id) -> Result<bool> {
-    tx.query("select exists (select 1 from categories where id = $1)").bind(id).scalar().await
+pub async fn exists(reader: &mut Reader, id: Id) -> Result<bool> {
+    reader.query("select exists (select 1 from categories where id = $1)").bind(id).scalar().await
 }
 
 /// Returns the subcategories of these categories, each category's in their order.
-pub async fn subcategories(tx: &mut Tx, categories: impl IntoIterator<Item = Id>) -> Result<Vec<SubcategoryRow>> {
-    let select = tx.select("category_id, name from subcategories where true").and_in("category_id", categories);
+pub async fn subcategories(reader: &mut Reader, categories: impl IntoIterator<Item = Id>) -> Result<Vec<SubcategoryRow>> {
+    let select = reader.select("category_id, name from subcategories where true").and_in("category_id", categories);
     select.push(" order by category_id, position").all().await
 }
 

@@ -22,7 +22,7 @@ use super::view::{self, EventWithRelations, Relations};
 use super::{service, store};
 use crate::features::catalog::sections::{self, SectionRow};
 use crate::kernel::auth::Caller;
-use crate::kernel::db::{Batcher, DbVersion, Tx, UnitOfWork, VersionedCache, permit_page, read_from_standby};
+use crate::kernel::db::{Batcher, DbVersion, Reader, UnitOfWork, VersionedCache, permit_page, read_from_standby};
 use crate::kernel::http::SerializedJson;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
@@ -249,7 +249,7 @@ async fn read_page(app: &Arc<App>, span: Span, key: &PublishedListKey, search: O
     let cached = app.event_cache.versions.lock().entries().pages.get(key).cloned();
     if let Some(cached) = cached.filter(|page| page.validity.contains(&app.clock.now())) {
         let unit = UnitOfWork::read_only(app.db.clone(), span.clone());
-        if let Some(page) = read_from_standby!(unit, |tx| cached_page(app, tx, key, &cached).await)? {
+        if let Some(page) = read_from_standby!(unit, |reader| cached_page(app, reader, key, &cached).await)? {
             return Ok(page);
         }
     }
@@ -265,14 +265,14 @@ async fn read_page(app: &Arc<App>, span: Span, key: &PublishedListKey, search: O
         }
     }
     let unit = UnitOfWork::read_only(app.db.clone(), span);
-    read_from_standby!(unit, |tx| list_page(app, tx, key, search).await)
+    read_from_standby!(unit, |reader| list_page(app, reader, key, search).await)
 }
 
 /// Returns the events of a cached page as they are now; `None` if it is out of date.
-async fn cached_page(app: &App, tx: &mut Tx, key: &PublishedListKey, page: &CachedPage) -> Result<Option<Page<Event>>> {
+async fn cached_page(app: &App, reader: &mut Reader, key: &PublishedListKey, page: &CachedPage) -> Result<Option<Page<Event>>> {
     let now = app.clock.now();
     let _permit = permit_page(page.bytes)?;
-    let mut loaded = load(app, tx, &page.events, now).await?;
+    let mut loaded = load(app, reader, &page.events, now).await?;
     if loaded.changes != Some(page.changes) {
         return Ok(None);
     }
@@ -290,9 +290,9 @@ fn cache_page(app: &App, key: &PublishedListKey, page: CachedPage) {
 }
 
 /// Reads a page from the database.
-async fn list_page(app: &App, tx: &mut Tx, key: &PublishedListKey, search: Option<&Search>) -> Result<Page<Event>> {
+async fn list_page(app: &App, reader: &mut Reader, key: &PublishedListKey, search: Option<&Search>) -> Result<Page<Event>> {
     let (now, query) = (app.clock.now(), &key.query);
-    let changes = cache_store::change_counter(tx).await?;
+    let changes = cache_store::change_counter(reader).await?;
     let list_filter = ListFilter {
         host: query.host.as_ref().map(|host| host.id),
         preferred_region: key.preferred_region,
@@ -300,15 +300,16 @@ async fn list_page(app: &App, tx: &mut Tx, key: &PublishedListKey, search: Optio
         search: search.cloned(),
         ..ListFilter::of(Visibility::Published)
     };
-    let PagedRows { rows, total, bytes, permit: _permit, .. } = list_store::list(tx, &query.filter, &list_filter, now).await?;
+    let PagedRows { rows, total, bytes, permit: _permit, .. } =
+        list_store::list(reader, &query.filter, &list_filter, now).await?;
     // Sales change a list by popularity.
     if query.filter.sort != Some(EventSort::Popularity) {
         let depends_on_time = query.finder.active(&query.filter).is_some();
-        let end = if depends_on_time { list_store::next_end(tx, now).await? } else { None };
+        let end = if depends_on_time { list_store::next_end(reader, now).await? } else { None };
         let events = rows.iter().map(|row| row.id).collect();
         cache_page(app, key, CachedPage { changes, validity: now..end.unwrap_or(Timestamp::NEVER), total, bytes, events });
     }
-    Ok(query.filter.paging.page(total, view::views(app, tx, rows).await?))
+    Ok(query.filter.paging.page(total, view::views(app, reader, rows).await?))
 }
 
 /// Current state of the requested events.
@@ -319,9 +320,14 @@ struct Loaded {
 }
 
 /// Returns these events with their related data, in their order. An event that was removed since its row was read is left out.
-pub async fn with_relations(app: &App, tx: &mut Tx, rows: Vec<EventRow>, now: Timestamp) -> Result<Vec<EventWithRelations>> {
+pub async fn with_relations(
+    app: &App,
+    reader: &mut Reader,
+    rows: Vec<EventRow>,
+    now: Timestamp,
+) -> Result<Vec<EventWithRelations>> {
     let ids: Vec<Id> = rows.iter().map(|row| row.id).collect();
-    let mut events = load(app, tx, &ids, now).await?.events;
+    let mut events = load(app, reader, &ids, now).await?.events;
     let with_row = |row: EventRow| {
         let mut event = events.remove(&row.id)?;
         // The caller may see this row, but perhaps not a newer one.
@@ -331,8 +337,8 @@ pub async fn with_relations(app: &App, tx: &mut Tx, rows: Vec<EventRow>, now: Ti
     Ok(rows.into_iter().filter_map(with_row).collect())
 }
 
-async fn load(app: &App, tx: &mut Tx, ids: &[Id], now: Timestamp) -> Result<Loaded> {
-    let counts = cache_store::section_counts(tx, ids.iter().copied(), now).await?;
+async fn load(app: &App, reader: &mut Reader, ids: &[Id], now: Timestamp) -> Result<Loaded> {
+    let counts = cache_store::section_counts(reader, ids.iter().copied(), now).await?;
     let Some(changes) = counts.first().map(|count| count.changes) else {
         return Ok(Loaded { changes: None, events: HashMap::new() });
     };
@@ -349,18 +355,24 @@ async fn load(app: &App, tx: &mut Tx, ids: &[Id], now: Timestamp) -> Result<Load
         }
     }
     if !missing.is_empty() {
-        let rows = store::find_all(tx, missing).await?;
-        events.extend(complete(app, tx, changes, rows, now).await?.into_iter().map(|event| (event.row.id, event)));
+        let rows = store::find_all(reader, missing).await?;
+        events.extend(complete(app, reader, changes, rows, now).await?.into_iter().map(|event| (event.row.id, event)));
     }
     Ok(Loaded { changes: Some(changes), events })
 }
 
 /// Adds the related data to rows that were read at this value of the `event_changes` counter. Caches the events that were read before.
-async fn complete(app: &App, tx: &mut Tx, changes: i64, rows: Vec<EventRow>, now: Timestamp) -> Result<Vec<EventWithRelations>> {
+async fn complete(
+    app: &App,
+    reader: &mut Reader,
+    changes: i64,
+    rows: Vec<EventRow>,
+    now: Timestamp,
+) -> Result<Vec<EventWithRelations>> {
     let mut relations = app.event_cache.versions.lock().get_mut(&changes).relations.of(&rows);
-    let missing = relations.load_missing(app, tx, &rows).await?;
+    let missing = relations.load_missing(app, reader, &rows).await?;
     relations.merge(missing.clone());
-    let events = view::complete(tx, rows, &relations, now).await?;
+    let events = view::complete(reader, rows, &relations, now).await?;
     let mut version_cache = app.event_cache.versions.lock();
     version_cache.reserve(&changes, missing.weight()).relations.merge(missing);
     for event in &events {
@@ -388,16 +400,22 @@ pub struct SizedEvent {
 
 /// Returns the current state of these distinct events, as many as have at most `max_bytes` together. Returns `None` if the
 /// `event_changes` counter has changed since the events were cached, or meanwhile.
-pub async fn load_sized(app: &App, tx: &mut Tx, ids: &[Id], now: Timestamp, max_bytes: i64) -> Result<Option<SizedEvents>> {
+pub async fn load_sized(
+    app: &App,
+    reader: &mut Reader,
+    ids: &[Id],
+    now: Timestamp,
+    max_bytes: i64,
+) -> Result<Option<SizedEvents>> {
     let (cached_version, mut cached) = app.event_cache.sized_events(ids);
     let missing: Vec<Id> = ids.iter().copied().filter(|id| !cached.contains_key(id)).collect();
     let counts =
-        if cached.is_empty() { Vec::new() } else { cache_store::section_counts(tx, cached.keys().copied(), now).await? };
-    let mut rows = if missing.is_empty() { Vec::new() } else { cache_store::find_all_sized(tx, missing).await? };
+        if cached.is_empty() { Vec::new() } else { cache_store::section_counts(reader, cached.keys().copied(), now).await? };
+    let mut rows = if missing.is_empty() { Vec::new() } else { cache_store::find_all_sized(reader, missing).await? };
     let versions = [counts.first().map(|count| count.changes), rows.first().map(|row| row.changes)];
     let changes = match versions.into_iter().flatten().next_back() {
         Some(changes) => changes,
-        None => cache_store::change_counter(tx).await?,
+        None => cache_store::change_counter(reader).await?,
     };
     let is_outdated = !cached.is_empty() && cached_version != Some(changes);
     if is_outdated || versions.into_iter().flatten().any(|version| version != changes) {
@@ -410,7 +428,7 @@ pub async fn load_sized(app: &App, tx: &mut Tx, ids: &[Id], now: Timestamp, max_
         bytes <= max_bytes
     });
     let sizes: HashMap<Id, i64> = rows.iter().map(|row| (row.event.id, row.bytes)).collect();
-    let loaded = complete(app, tx, changes, rows.into_iter().map(|row| row.event).collect(), now).await?;
+    let loaded = complete(app, reader, changes, rows.into_iter().map(|row| row.event).collect(), now).await?;
     {
         let mut version_cache = app.event_cache.versions.lock();
         for (id, bytes) in &sizes {

@@ -5,7 +5,7 @@ use boxoffice_http::error::Result;
 use super::model::EventRow;
 use super::store::{bytes_sql, columns};
 use crate::features::catalog::sections;
-use crate::kernel::db::Tx;
+use crate::kernel::db::Reader;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 
@@ -26,8 +26,12 @@ pub struct SectionCounts {
 /// Returns the counts of these events, sorted by event, and the oldest section first. One statement reads the counts together
 /// with the `event_changes` counter: nothing else in these events' representation has changed since the counter had another
 /// value.
-pub async fn section_counts(tx: &mut Tx, ids: impl IntoIterator<Item = Id>, now: Timestamp) -> Result<Vec<SectionCounts>> {
-    tx.select(
+pub async fn section_counts(
+    reader: &mut Reader,
+    ids: impl IntoIterator<Item = Id>,
+    now: Timestamp,
+) -> Result<Vec<SectionCounts>> {
+    reader.select(
         "(select count from event_changes) as changes, e.id as event_id, e.popularity, s.id as section_id, s.sold, s.waiting, ",
     )
     .push_bind(sections::store::RESERVED, now)
@@ -39,8 +43,8 @@ pub async fn section_counts(tx: &mut Tx, ids: impl IntoIterator<Item = Id>, now:
 }
 
 /// Returns the `event_changes` counter: changes of events' representation by hosts and platform administrators.
-pub async fn change_counter(tx: &mut Tx) -> Result<i64> {
-    tx.query("select count from event_changes").scalar().await
+pub async fn change_counter(reader: &mut Reader) -> Result<i64> {
+    reader.query("select count from event_changes").scalar().await
 }
 
 /// An event with its size.
@@ -55,9 +59,9 @@ pub struct SizedEventRow {
 }
 
 /// Returns the events with these identifiers, with their sizes. One statement reads them together with the `event_changes` counter.
-pub async fn find_all_sized(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<SizedEventRow>> {
+pub async fn find_all_sized(reader: &mut Reader, ids: impl IntoIterator<Item = Id>) -> Result<Vec<SizedEventRow>> {
     let size = format!("(select count from event_changes) as changes, cast({} as bigint) as bytes, ", bytes_sql());
-    tx.select(&size).push(concat!(columns!(), " from events e where true")).and_in("id", ids).all().await
+    reader.select(&size).push(concat!(columns!(), " from events e where true")).and_in("id", ids).all().await
 }
 
 /// Position in the changes of published events.
@@ -105,13 +109,13 @@ pub struct PublishedChange {
 
 /// Returns the changes of published events after a position, at most `limit`. If there are none, returns a single row without one. One
 /// statement reads them together with the `event_changes` counter: if there are fewer than `limit`, the events are those of its value.
-pub async fn published_changes(tx: &mut Tx, after: &ChangeCursor, limit: i64) -> Result<Vec<PublishedChange>> {
+pub async fn published_changes(reader: &mut Reader, after: &ChangeCursor, limit: i64) -> Result<Vec<PublishedChange>> {
     // Several standbys may share the address of one, so their starts don't count.
     const SERVER: &str = "case when pg_is_in_recovery() \
         then (select cast(greatest(c.timeline_id, r.min_recovery_end_timeline) as text) \
         from pg_control_checkpoint() c, pg_control_recovery() r) else cast(pg_postmaster_start_time() as text) end";
-    let server = if tx.is_postgres() { SERVER } else { "''" };
-    tx.select(&format!("c.count as changes, c.position as last_position, {server} as server, p.position, p.event_id, e.starts, e.ends, "))
+    let server = if reader.is_postgres() { SERVER } else { "''" };
+    reader.select(&format!("c.count as changes, c.position as last_position, {server} as server, p.position, p.event_id, e.starts, e.ends, "))
         .push("w.title_words, w.keywords, w.words from event_changes c left join (select position, event_id from published_event_changes")
         .push_bind(" where (position, event_id) > (?, ", after.position)
         .push_bind("?) order by position, event_id", after.event)

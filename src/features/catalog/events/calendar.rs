@@ -18,11 +18,11 @@ const MAX_DESCRIPTION: usize = 2000;
 
 /// Returns the iCalendar file of an event, if the caller may see the event.
 pub async fn get(ctx: &Ctx, caller: &Caller, id: Id) -> Result<String> {
-    let mut tx = ctx.unit.read().await?;
-    let row = service::load_visible(&mut tx, caller, id).await?;
-    let venue = venues::event_venues(&ctx.app, &mut tx, [row.venue_id]).await?.remove(&row.venue_id);
+    let mut reader = ctx.unit.read().await?;
+    let row = service::load_visible(&mut reader, caller, id).await?;
+    let venue = venues::event_venues(&ctx.app, &mut reader, [row.venue_id]).await?.remove(&row.venue_id);
     let venue = venue.context("a foreign key holds an event's venue")?;
-    let venue_revised = venues::revised(&mut tx, row.venue_id).await?;
+    let venue_revised = venues::revised(&mut reader, row.venue_id).await?;
     Ok(render(&row, &venue, venue_revised, &page_link(&ctx.app.settings, &format!("/events/{id}"))))
 }
 

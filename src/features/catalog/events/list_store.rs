@@ -8,7 +8,7 @@ use super::search::Search;
 use super::store::{bytes_sql, columns};
 use crate::features::catalog::sections::SectionUri;
 use crate::kernel::auth::Caller;
-use crate::kernel::db::{Statement, Tx, list_count_sql};
+use crate::kernel::db::{Reader, Statement, list_count_sql};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::folding::fold;
 use crate::kernel::types::id::Id;
@@ -68,7 +68,7 @@ const FOLDED_TITLE: &str = "coalesce(e.folded_title, lower(e.title))";
 /// region precede the others, and those found by a search are sorted by the field with its words, then by their start. Events
 /// without a value of the sort key come last, and ties are the oldest first.
 pub async fn list(
-    tx: &mut Tx,
+    reader: &mut Reader,
     filter: &EventFilter,
     list_filter: &ListFilter<'_>,
     now: Timestamp,
@@ -86,10 +86,10 @@ pub async fn list(
         Some(EventSort::Popularity) => format!("e.popularity{direction}, e.id"),
         Some(EventSort::Start) => format!("e.starts{direction}, e.id"),
     };
-    let is_postgres = tx.is_postgres();
+    let is_postgres = reader.is_postgres();
     let finder = list_filter.finder;
     let active = finder.map_or(filter.active, |finder| finder.active(filter));
-    let select = from_found_events(tx, list_filter.search.as_ref()).and_where("e.host_id = ?", list_filter.host);
+    let select = from_found_events(reader, list_filter.search.as_ref()).and_where("e.host_id = ?", list_filter.host);
     let select = push_total(visibility_clause(select, list_filter.visibility, is_postgres), list_filter)
         .and_where(
             "e.venue_id in (select v.id from venues v where v.region_id = ?)",
@@ -118,19 +118,19 @@ pub async fn list(
 
 /// Begins the list of events: all of them, or those that a search finds. `found.field_rank` is 0 for an event whose title has all
 /// words, 1 if title and tags have them, and 2 otherwise.
-fn from_found_events<'a>(tx: &'a mut Tx, search: Option<&Search>) -> Statement<'a> {
+fn from_found_events<'a>(reader: &'a mut Reader, search: Option<&Search>) -> Statement<'a> {
     // The joins are cross joins so that SQLite begins with the full-text index, of which it has no statistics.
     const FOUND_BY_SQLITE: &str = " from event_search w where w.event_search match 'words : (' || ? || ')') found";
     const FOUND_BY_POSTGRES: &str =
         " from event_words w where array_to_tsvector(string_to_array(w.words, ' ')) @@ ?::tsquery) found";
 
-    let Some(search) = search else { return tx.list(columns!(), "from events e where true") };
-    let (event_id, position, found, words) = if tx.is_postgres() {
+    let Some(search) = search else { return reader.list(columns!(), "from events e where true") };
+    let (event_id, position, found, words) = if reader.is_postgres() {
         ("w.event_id", "strpos", FOUND_BY_POSTGRES, search.to_tsquery())
     } else {
         ("w.rowid", "instr", FOUND_BY_SQLITE, search.to_fts5())
     };
-    let mut select = tx.list(columns!(), &format!("from (select {event_id} as event_id, case"));
+    let mut select = reader.list(columns!(), &format!("from (select {event_id} as event_id, case"));
     for (rank, column) in [(0, "title_words"), (1, "keywords")] {
         select = select.push(" when true");
         for substring in search.to_substrings() {
@@ -142,8 +142,8 @@ fn from_found_events<'a>(tx: &'a mut Tx, search: Option<&Search>) -> Statement<'
 }
 
 /// Returns the next end of a listed event, which changes the lists by whether events have ended.
-pub async fn next_end(tx: &mut Tx, now: Timestamp) -> Result<Option<Timestamp>> {
-    tx.query("select min(ends) from events where status = 'Listed' and ends > $1").bind(now).scalar().await
+pub async fn next_end(reader: &mut Reader, now: Timestamp) -> Result<Option<Timestamp>> {
+    reader.query("select min(ends) from events where status = 'Listed' and ends > $1").bind(now).scalar().await
 }
 
 /// Adds the condition for `visibility`.

@@ -52,7 +52,7 @@ pub async fn list(ctx: &Ctx, caller: &Caller, query: EventQuery) -> Result<Seria
 
 /// Returns a page of the events of a host that the caller may see.
 pub async fn list_of_host(ctx: &Ctx, caller: &Caller, host: Id, query: HostEventQuery) -> Result<SerializedJson<Page<Event>>> {
-    let is_manager = read_from_standby!(ctx.unit, |tx| hosts::require_exists_for(tx, caller, host).await)?;
+    let is_manager = read_from_standby!(ctx.unit, |reader| hosts::require_exists_for(reader, caller, host).await)?;
     let HostEventQuery { filter, status, public } = query;
     let visibility = if is_manager { Visibility::All } else { Visibility::Open };
     submit(ctx, ListKey { visibility, host: Some(host), status, public, filter, finder: None }, None).await
@@ -74,6 +74,6 @@ async fn read_batch(
     let ListKey { visibility, host, status, public, filter, finder } = key;
     let list_filter = ListFilter { host, status, public, finder: finder.as_ref(), search, ..ListFilter::of(visibility) };
     let unit = UnitOfWork::read_only(app.db.clone(), Span::of_batch("list events", &spans));
-    let page = read_from_standby!(unit, |tx| service::page(&app, tx, &filter, &list_filter).await)?;
+    let page = read_from_standby!(unit, |reader| service::page(&app, reader, &filter, &list_filter).await)?;
     SerializedJson::new(&page)
 }

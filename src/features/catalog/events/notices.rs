@@ -6,7 +6,7 @@ use boxoffice_http::error::Result;
 
 use super::model::EventRow;
 use crate::features::catalog::venues::{self, VenueChangeRow};
-use crate::kernel::db::{Tx, transaction};
+use crate::kernel::db::{Reader, Tx, transaction};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::stored_text::stored_as_text;
@@ -149,20 +149,20 @@ async fn insert(tx: &mut Tx, known: &EventRow, kind: NoticeKind, due: Timestamp)
 }
 
 /// Returns whether a notice is due. A cheap check, because usually there is none.
-pub async fn is_any_due(tx: &mut Tx, now: Timestamp) -> Result<bool> {
-    tx.query("select exists (select 1 from event_notices where due <= $1)").bind(now).scalar().await
+pub async fn is_any_due(reader: &mut Reader, now: Timestamp) -> Result<bool> {
+    reader.query("select exists (select 1 from event_notices where due <= $1)").bind(now).scalar().await
 }
 
 /// Locks and returns a due notice that no other server works on.
-pub async fn claim(tx: &mut Tx, now: Timestamp) -> Result<Option<NoticeRow>> {
-    let select = if tx.is_postgres() {
+pub async fn claim(reader: &mut Reader, now: Timestamp) -> Result<Option<NoticeRow>> {
+    let select = if reader.is_postgres() {
         "select event_id, kind, starts, ends, admission_from, venue, address, last_ticket_id from event_notices where due <= $1
          order by due limit 1 for update skip locked"
     } else {
         "select event_id, kind, starts, ends, admission_from, venue, address, last_ticket_id from event_notices where due <= $1
          order by due limit 1"
     };
-    tx.query(select).bind(now).optional().await
+    reader.query(select).bind(now).optional().await
 }
 
 /// Records that the holders of tickets up to this one have got their mail.

@@ -133,7 +133,7 @@ async fn read_events(app: &Arc<App>, span: &Span, events: Vec<Id>) -> Result<Arc
             let distinct: Vec<Id> = events.iter().flatten().copied().collect::<BTreeSet<Id>>().into_iter().collect();
             let unit = UnitOfWork::read_only(app.db.clone(), Span::of_batch("read found events", &spans));
             let now = app.clock.now();
-            read_from_standby!(unit, |tx| cache::load_sized(&app, tx, &distinct, now, MAX_BYTES).await).map(Arc::new)
+            read_from_standby!(unit, |reader| cache::load_sized(&app, reader, &distinct, now, MAX_BYTES).await).map(Arc::new)
         }
     };
     app.event_cache.search.reads.submit_shared((), (events, span.clone()), read).await
@@ -150,7 +150,8 @@ async fn update_index(app: &Arc<App>, span: &Span) -> Result<()> {
             if let Some(cursor) = cursor {
                 let unit = UnitOfWork::read_only(app.db.clone(), Span::of_batch("update the index of words", &spans));
                 let changes =
-                    read_from_standby!(unit, |tx| cache_store::published_changes(tx, &cursor, UPDATE_BATCH as i64).await)?;
+                    read_from_standby!(unit, |reader| cache_store::published_changes(reader, &cursor, UPDATE_BATCH as i64)
+                        .await)?;
                 let is_last = changes.len() < UPDATE_BATCH;
                 if changes.is_empty() {
                     return Err(Error::Internal(anyhow!("the table event_changes has no row")));

@@ -8,7 +8,7 @@ use boxoffice_http::error::{Error, Result};
 use super::model::EventRow;
 use super::search::EventWords;
 use super::store;
-use crate::kernel::db::{Tx, transaction};
+use crate::kernel::db::{Reader, Tx, transaction};
 use crate::kernel::types::folding::fold;
 use crate::kernel::types::id::Id;
 use crate::state::Ctx;
@@ -50,8 +50,12 @@ pub async fn complete(ctx: &Ctx) -> Result<u64> {
 }
 
 /// Returns the next events in the queue.
-async fn queued(tx: &mut Tx) -> Result<Vec<Id>> {
-    tx.select("event_id from event_search_queue where true order by event_id").push(&format!(" limit {BATCH}")).scalars().await
+async fn queued(reader: &mut Reader) -> Result<Vec<Id>> {
+    reader
+        .select("event_id from event_search_queue where true order by event_id")
+        .push(&format!(" limit {BATCH}"))
+        .scalars()
+        .await
 }
 
 async fn insert_words(tx: &mut Tx, words: &[(Id, EventWords)]) -> Result<()> {

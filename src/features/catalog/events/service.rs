@@ -24,7 +24,7 @@ use crate::features::catalog::venues;
 use crate::features::codes;
 use crate::features::identity::accounts::{self, AccountNumber};
 use crate::kernel::auth::{self, Caller};
-use crate::kernel::db::{Tx, ViolationExt, transaction};
+use crate::kernel::db::{Reader, Tx, ViolationExt, dry_run, transaction};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::Page;
@@ -34,17 +34,17 @@ use crate::state::{App, Ctx};
 ///
 /// # Errors
 /// [`Error::NOT_FOUND`] if there is no such event.
-pub async fn load(tx: &mut Tx, id: Id) -> Result<EventRow> {
-    store::find(tx, id).await?.ok_or(Error::NOT_FOUND)
+pub async fn load(reader: &mut Reader, id: Id) -> Result<EventRow> {
+    store::find(reader, id).await?.ok_or(Error::NOT_FOUND)
 }
 
 /// Returns an event, if the caller may change it: an administrator of its host or a platform administrator.
 ///
 /// # Errors
 /// [`Error::NOT_FOUND`] if there is no such event, [`Error::FORBIDDEN`] for any other caller.
-pub async fn load_managed(tx: &mut Tx, caller: &Caller, id: Id) -> Result<EventRow> {
-    let row = load(tx, id).await?;
-    hosts::require_administrator(tx, caller, row.host_id).await?;
+pub async fn load_managed(reader: &mut Reader, caller: &Caller, id: Id) -> Result<EventRow> {
+    let row = load(reader, id).await?;
+    hosts::require_administrator(reader, caller, row.host_id).await?;
     Ok(row)
 }
 
@@ -58,9 +58,9 @@ pub async fn check_managed(ctx: &Ctx, caller: &Caller, id: Id) -> Result<()> {
 ///
 /// # Errors
 /// [`Error::NOT_FOUND`] if there is no such event, [`Error::FORBIDDEN`] for any other caller.
-pub async fn load_visible(tx: &mut Tx, caller: &Caller, id: Id) -> Result<EventRow> {
-    let row = load(tx, id).await?;
-    require_visible(tx, caller, &row).await?;
+pub async fn load_visible(reader: &mut Reader, caller: &Caller, id: Id) -> Result<EventRow> {
+    let row = load(reader, id).await?;
+    require_visible(reader, caller, &row).await?;
     Ok(row)
 }
 
@@ -68,22 +68,22 @@ pub async fn load_visible(tx: &mut Tx, caller: &Caller, id: Id) -> Result<EventR
 ///
 /// # Errors
 /// [`Error::FORBIDDEN`] for any other caller.
-pub async fn require_visible(tx: &mut Tx, caller: &Caller, row: &EventRow) -> Result<()> {
+pub async fn require_visible(reader: &mut Reader, caller: &Caller, row: &EventRow) -> Result<()> {
     match caller.admission_claims {
         Some(claims) if claims.event == row.id => Ok(()),
         _ if is_public_for(caller, row) => Ok(()),
         _ if caller.scope == Scope::Redeemer => Err(Error::FORBIDDEN),
-        _ => match hosts::require_administrator(tx, caller, row.host_id).await {
-            Err(Error::Rejected(..)) if is_holder(tx, caller, row.id).await? => Ok(()),
+        _ => match hosts::require_administrator(reader, caller, row.host_id).await {
+            Err(Error::Rejected(..)) if is_holder(reader, caller, row.id).await? => Ok(()),
             outcome => outcome,
         },
     }
 }
 
 /// Returns whether the caller has tickets for the event that are not void. They stay valid when it is withdrawn.
-async fn is_holder(tx: &mut Tx, caller: &Caller, event: Id) -> Result<bool> {
+async fn is_holder(reader: &mut Reader, caller: &Caller, event: Id) -> Result<bool> {
     match caller.account {
-        Some(account) => store::is_holder(tx, account, event).await,
+        Some(account) => store::is_holder(reader, account, event).await,
         None => Ok(false),
     }
 }
@@ -107,23 +107,23 @@ pub async fn lock_managed(tx: &mut Tx, caller: &Caller, id: Id) -> Result<EventR
 
 /// Returns a page of the events for which an account has tickets, whatever their status.
 pub async fn list_of_account(ctx: &Ctx, caller: &Caller, number: &AccountNumber, filter: &EventFilter) -> Result<Page<Event>> {
-    let mut tx = ctx.unit.read().await?;
-    let account = accounts::load(&mut tx, caller, number).await?;
-    page(&ctx.app, &mut tx, filter, &ListFilter::of(Visibility::HeldBy(account.id))).await
+    let mut reader = ctx.unit.read().await?;
+    let account = accounts::load(&mut reader, caller, number).await?;
+    page(&ctx.app, &mut reader, filter, &ListFilter::of(Visibility::HeldBy(account.id))).await
 }
 
 /// Returns a page of events.
-pub async fn page(app: &App, tx: &mut Tx, filter: &EventFilter, list_filter: &ListFilter<'_>) -> Result<Page<Event>> {
+pub async fn page(app: &App, reader: &mut Reader, filter: &EventFilter, list_filter: &ListFilter<'_>) -> Result<Page<Event>> {
     let now = app.clock.now();
-    let result = list_store::list(tx, filter, list_filter, now).await?;
-    let events = cache::with_relations(app, tx, result.rows, now).await?.into_iter();
+    let result = list_store::list(reader, filter, list_filter, now).await?;
+    let events = cache::with_relations(app, reader, result.rows, now).await?.into_iter();
     Ok(filter.paging.page(result.total, events.map(|event| view(app, event, now)).collect::<Result<_>>()?))
 }
 
 pub async fn get(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Event> {
-    let mut tx = ctx.unit.read().await?;
-    let row = load_visible(&mut tx, caller, id).await?;
-    view_one(&ctx.app, &mut tx, row).await
+    let mut reader = ctx.unit.read().await?;
+    let row = load_visible(&mut reader, caller, id).await?;
+    view_one(&ctx.app, &mut reader, row).await
 }
 
 pub async fn create(ctx: &Ctx, caller: &Caller, new: &EventCreate) -> Result<Event> {
@@ -133,10 +133,10 @@ pub async fn create(ctx: &Ctx, caller: &Caller, new: &EventCreate) -> Result<Eve
         // Storing an image is slow, so it happens before the transaction. All checks run first, so that no image is stored for a
         // request that will be rejected.
         let row = new.row(Id::NONE, now, &images);
-        let mut tx = ctx.unit.read().await?;
-        check_new(&mut tx, caller, &row, &images.problems).await?;
-        check_title(&mut tx, &row).await?;
-        drop(tx);
+        dry_run!(ctx.unit, |tx| {
+            check_new(tx, caller, &row, &images.problems).await?;
+            check_title(tx, &row).await
+        })?;
         images.store(ctx).await?;
     }
     let created = transaction!(ctx.unit, |tx| {
@@ -163,11 +163,11 @@ pub async fn insert(app: &App, tx: &mut Tx, row: &EventRow) -> Result<()> {
 pub async fn update(ctx: &Ctx, caller: &Caller, id: Id, change: &EventUpdate) -> Result<Event> {
     let images = EventImages::parse(&ctx.app, Some(id), change.banner.as_ref(), change.thumbnail.as_ref()).await?;
     if images.has_new() {
-        let mut tx = ctx.unit.read().await?;
-        let before = load_managed(&mut tx, caller, id).await?;
-        let row = check_change(&ctx.app, &mut tx, caller, &before, change, &images).await?;
-        check_title(&mut tx, &row).await?;
-        drop(tx);
+        dry_run!(ctx.unit, |tx| {
+            let before = lock_managed(tx, caller, id).await?;
+            let row = check_change(&ctx.app, tx, caller, &before, change, &images).await?;
+            check_title(tx, &row).await
+        })?;
         images.store(ctx).await?;
     }
     let changed = transaction!(ctx.unit, |tx| {
@@ -279,9 +279,9 @@ async fn record_staging(tx: &mut Tx, event: &EventRow, now: Timestamp) -> Result
 }
 
 /// Returns whether an event has tickets, including void ones, or reserved places.
-async fn has_orders(tx: &mut Tx, id: Id, now: Timestamp) -> Result<bool> {
-    let sections = sections::store::of_events(tx, [id], now).await?;
-    Ok(sections.iter().any(|section| section.reserved > 0) || store::has_tickets(tx, id).await?)
+async fn has_orders(reader: &mut Reader, id: Id, now: Timestamp) -> Result<bool> {
+    let sections = sections::store::of_events(reader, [id], now).await?;
+    Ok(sections.iter().any(|section| section.reserved > 0) || store::has_tickets(reader, id).await?)
 }
 
 /// Applies a review decision to a locked event: an approved event is listed, a rejected one is a draft again. Approval requires a
@@ -350,8 +350,8 @@ async fn check_change(
 }
 
 /// Rejects the title of another event before an image is stored in vain. The unique index decides in the end.
-pub async fn check_title(tx: &mut Tx, row: &EventRow) -> Result<()> {
-    if store::is_title_taken(tx, row).await? { Err(codes::EVENT_TAKEN.into()) } else { Ok(()) }
+pub async fn check_title(reader: &mut Reader, row: &EventRow) -> Result<()> {
+    if store::is_title_taken(reader, row).await? { Err(codes::EVENT_TAKEN.into()) } else { Ok(()) }
 }
 
 /// Returns the field errors of the resulting event, in the contract's order. An event may keep its venue even if the caller may

@@ -5,7 +5,7 @@ use boxoffice_http::error::Result;
 use super::model::{EventRow, EventStatus};
 use super::search_index;
 use crate::features::catalog::sections;
-use crate::kernel::db::{Query, Tx};
+use crate::kernel::db::{Query, Reader, Tx};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::folding::fold;
 use crate::kernel::types::id::Id;
@@ -31,13 +31,13 @@ pub fn bytes_sql() -> String {
 }
 
 /// Returns an event, if it exists.
-pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<EventRow>> {
-    tx.query(concat!("select ", columns!(), " from events where id = $1")).bind(id).optional().await
+pub async fn find(reader: &mut Reader, id: Id) -> Result<Option<EventRow>> {
+    reader.query(concat!("select ", columns!(), " from events where id = $1")).bind(id).optional().await
 }
 
 /// Returns the events with these identifiers.
-pub async fn find_all(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<EventRow>> {
-    tx.select(concat!(columns!(), " from events where true")).and_in("id", ids).all().await
+pub async fn find_all(reader: &mut Reader, ids: impl IntoIterator<Item = Id>) -> Result<Vec<EventRow>> {
+    reader.select(concat!(columns!(), " from events where true")).and_in("id", ids).all().await
 }
 
 /// Locks and returns the event. The row includes all earlier changes; later changes by other transactions wait until this one
@@ -53,9 +53,9 @@ pub async fn lock_all(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<
 }
 
 /// Returns whether another event has this title.
-pub async fn is_title_taken(tx: &mut Tx, row: &EventRow) -> Result<bool> {
+pub async fn is_title_taken(reader: &mut Reader, row: &EventRow) -> Result<bool> {
     let other = "select exists (select 1 from events where folded_title = $1 and id <> $2)";
-    tx.query(other).bind(fold(&row.title)).bind(row.id).scalar().await
+    reader.query(other).bind(fold(&row.title)).bind(row.id).scalar().await
 }
 
 /// Inserts the event, and adds it to the search.
@@ -110,19 +110,19 @@ pub async fn transition(tx: &mut Tx, id: Id, from: EventStatus, to: EventStatus,
 }
 
 /// Returns whether an account has tickets for an event that are not void.
-pub async fn is_holder(tx: &mut Tx, account: Id, event: Id) -> Result<bool> {
+pub async fn is_holder(reader: &mut Reader, account: Id, event: Id) -> Result<bool> {
     let held = "select exists (select 1 from tickets where owner_id = $1 and event_id = $2 and status <> 'Void')";
-    tx.query(held).bind(account).bind(event).scalar().await
+    reader.query(held).bind(account).bind(event).scalar().await
 }
 
 /// Returns whether an event has tickets, including void ones.
-pub async fn has_tickets(tx: &mut Tx, id: Id) -> Result<bool> {
-    tx.select("id from tickets where true").and_where("event_id = ?", Some(id)).push(" limit 1").exists().await
+pub async fn has_tickets(reader: &mut Reader, id: Id) -> Result<bool> {
+    reader.select("id from tickets where true").and_where("event_id = ?", Some(id)).push(" limit 1").exists().await
 }
 
 /// Returns whether a ticket was admitted to an event.
-pub async fn has_admissions(tx: &mut Tx, id: Id) -> Result<bool> {
-    tx.select("id from admissions where true").and_where("event_id = ?", Some(id)).push(" limit 1").exists().await
+pub async fn has_admissions(reader: &mut Reader, id: Id) -> Result<bool> {
+    reader.select("id from admissions where true").and_where("event_id = ?", Some(id)).push(" limit 1").exists().await
 }
 
 /// Deletes the expired reservations of places in this event, whose sections are locked. Their counts stay, because the sections

@@ -11,7 +11,7 @@ use crate::features::catalog::categories::{self, Category};
 use crate::features::catalog::media::{self, ImageKind};
 use crate::features::catalog::sections::{self, SectionRow};
 use crate::features::catalog::venues::{self, EventVenue};
-use crate::kernel::db::Tx;
+use crate::kernel::db::Reader;
 use crate::kernel::types::api_types::{Minutes, NullableField, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
@@ -44,17 +44,17 @@ impl Relations {
     }
 
     /// Loads those of these events that are missing.
-    pub async fn load_missing(&self, app: &App, tx: &mut Tx, rows: &[EventRow]) -> Result<Self> {
+    pub async fn load_missing(&self, app: &App, reader: &mut Reader, rows: &[EventRow]) -> Result<Self> {
         let categories: BTreeSet<Id> = rows.iter().map(|row| row.category_id).collect();
         let venues: BTreeSet<Id> = rows.iter().map(|row| row.venue_id).collect();
         let categories: Vec<Id> = categories.into_iter().filter(|id| !self.categories.contains_key(id)).collect();
         let venues: Vec<Id> = venues.into_iter().filter(|id| !self.venues.contains_key(id)).collect();
         let mut missing = Self::default();
         if !categories.is_empty() {
-            missing.categories = shared(categories::views(tx, categories).await?);
+            missing.categories = shared(categories::views(reader, categories).await?);
         }
         if !venues.is_empty() {
-            missing.venues = shared(venues::event_venues(app, tx, venues).await?);
+            missing.venues = shared(venues::event_venues(app, reader, venues).await?);
         }
         Ok(missing)
     }
@@ -84,13 +84,13 @@ fn shared<T>(entries: HashMap<Id, T>) -> HashMap<Id, Arc<T>> {
 /// Adds the related data to these events, for all of them at once. Returns them in their order. `relations` has their categories and
 /// venues.
 pub async fn complete(
-    tx: &mut Tx,
+    reader: &mut Reader,
     rows: Vec<EventRow>,
     relations: &Relations,
     now: Timestamp,
 ) -> Result<Vec<EventWithRelations>> {
     let mut sections: HashMap<Id, Vec<SectionRow>> = HashMap::new();
-    for section in sections::store::of_events(tx, rows.iter().map(|row| row.id), now).await? {
+    for section in sections::store::of_events(reader, rows.iter().map(|row| row.id), now).await? {
         sections.entry(section.event_id).or_default().push(section);
     }
     let with_relations = |row: EventRow| {
@@ -102,15 +102,15 @@ pub async fn complete(
 }
 
 /// Returns the representation of these events, in their order.
-pub async fn views(app: &App, tx: &mut Tx, rows: Vec<EventRow>) -> Result<Vec<Event>> {
+pub async fn views(app: &App, reader: &mut Reader, rows: Vec<EventRow>) -> Result<Vec<Event>> {
     let now = app.clock.now();
-    let relations = Relations::default().load_missing(app, tx, &rows).await?;
-    complete(tx, rows, &relations, now).await?.into_iter().map(|event| view(app, event, now)).collect()
+    let relations = Relations::default().load_missing(app, reader, &rows).await?;
+    complete(reader, rows, &relations, now).await?.into_iter().map(|event| view(app, event, now)).collect()
 }
 
 /// Returns the representation of one event.
-pub async fn view_one(app: &App, tx: &mut Tx, row: EventRow) -> Result<Event> {
-    let event = views(app, tx, vec![row]).await?.pop();
+pub async fn view_one(app: &App, reader: &mut Reader, row: EventRow) -> Result<Event> {
+    let event = views(app, reader, vec![row]).await?.pop();
     Ok(event.context("one event has one view")?)
 }
 

@@ -7,7 +7,7 @@ use super::store;
 use crate::features::codes;
 use crate::features::identity::accounts::{self, Account, AccountNumber};
 use crate::kernel::auth::{self, Caller};
-use crate::kernel::db::{Tx, ViolationExt, transaction};
+use crate::kernel::db::{Reader, Tx, ViolationExt, transaction};
 use crate::kernel::types::api_types::Uri;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{Page, PageRequest};
@@ -20,11 +20,11 @@ const MAX_HOSTS: i64 = 1000;
 ///
 /// # Errors
 /// [`Error::FORBIDDEN`] for any other caller.
-pub async fn require_administrator(tx: &mut Tx, caller: &Caller, host: Id) -> Result<()> {
+pub async fn require_administrator(reader: &mut Reader, caller: &Caller, host: Id) -> Result<()> {
     if caller.is_administrator() {
         return Ok(());
     }
-    require_is_administrator(tx, caller, host).await
+    require_is_administrator(reader, caller, host).await
 }
 
 /// Requires an administrator of the host or a platform administrator, and keeps the account from being removed from the host's
@@ -57,8 +57,8 @@ pub async fn require_active(tx: &mut Tx, host: Id) -> Result<()> {
 ///
 /// # Errors
 /// [`Error::NOT_FOUND`] for any other host.
-pub async fn require_exists_for(tx: &mut Tx, caller: &Caller, host: Id) -> Result<bool> {
-    let is_administered = store::is_administered(tx, host, caller.account).await?.ok_or(Error::NOT_FOUND)?;
+pub async fn require_exists_for(reader: &mut Reader, caller: &Caller, host: Id) -> Result<bool> {
+    let is_administered = store::is_administered(reader, host, caller.account).await?.ok_or(Error::NOT_FOUND)?;
     Ok(is_administered || caller.is_administrator())
 }
 
@@ -66,8 +66,8 @@ pub async fn require_exists_for(tx: &mut Tx, caller: &Caller, host: Id) -> Resul
 ///
 /// # Errors
 /// [`Error::NOT_FOUND`] if the host was removed or never existed, [`Error::FORBIDDEN`] for any other caller.
-pub async fn require_can_manage(tx: &mut Tx, caller: &Caller, host: Id) -> Result<()> {
-    if require_exists_for(tx, caller, host).await? { Ok(()) } else { Err(Error::FORBIDDEN) }
+pub async fn require_can_manage(reader: &mut Reader, caller: &Caller, host: Id) -> Result<()> {
+    if require_exists_for(reader, caller, host).await? { Ok(()) } else { Err(Error::FORBIDDEN) }
 }
 
 /// Requires a caller who may read the ledger and the reports of a host: a platform administrator, even if the host was removed, or
@@ -76,11 +76,11 @@ pub async fn require_can_manage(tx: &mut Tx, caller: &Caller, host: Id) -> Resul
 /// # Errors
 /// [`Error::NOT_FOUND`] if the host never existed, or was removed and the caller is no platform administrator;
 /// [`Error::FORBIDDEN`] for any other caller.
-pub async fn require_can_audit(tx: &mut Tx, caller: &Caller, host: Id) -> Result<()> {
+pub async fn require_can_audit(reader: &mut Reader, caller: &Caller, host: Id) -> Result<()> {
     if caller.is_administrator() {
-        return if store::exists(tx, host).await? { Ok(()) } else { Err(Error::NOT_FOUND) };
+        return if store::exists(reader, host).await? { Ok(()) } else { Err(Error::NOT_FOUND) };
     }
-    require_can_manage(tx, caller, host).await
+    require_can_manage(reader, caller, host).await
 }
 
 pub async fn list(ctx: &Ctx, filter: &HostFilter) -> Result<Page<Host>> {
@@ -88,9 +88,9 @@ pub async fn list(ctx: &Ctx, filter: &HostFilter) -> Result<Page<Host>> {
 }
 
 pub async fn list_of_account(ctx: &Ctx, caller: &Caller, number: AccountNumber, paging: PageRequest) -> Result<Page<Host>> {
-    let mut tx = ctx.unit.read().await?;
-    accounts::load(&mut tx, caller, &number).await?;
-    Ok(store::list(&mut tx, &HostFilter { paging, account: Some(number) }).await?.map(view))
+    let mut reader = ctx.unit.read().await?;
+    accounts::load(&mut reader, caller, &number).await?;
+    Ok(store::list(&mut reader, &HostFilter { paging, account: Some(number) }).await?.map(view))
 }
 
 pub async fn create(ctx: &Ctx, caller: &Caller, new: &HostCreate) -> Result<Host> {
@@ -133,10 +133,10 @@ pub async fn delete(ctx: &Ctx, caller: &Caller, id: Id) -> Result<()> {
 }
 
 pub async fn list_administrators(ctx: &Ctx, caller: &Caller, id: Id, paging: PageRequest) -> Result<Page<Account>> {
-    let mut tx = ctx.unit.read().await?;
-    require_can_manage(&mut tx, caller, id).await?;
-    let page = store::administrators(&mut tx, id, paging).await?;
-    let mut accounts = accounts::views_for(&mut tx, caller, page.rows.iter().map(|row| row.account_id)).await?;
+    let mut reader = ctx.unit.read().await?;
+    require_can_manage(&mut reader, caller, id).await?;
+    let page = store::administrators(&mut reader, id, paging).await?;
+    let mut accounts = accounts::views_for(&mut reader, caller, page.rows.iter().map(|row| row.account_id)).await?;
     let entries = page.rows.iter().filter_map(|row| accounts.remove(&row.account_id)).collect();
     Ok(paging.page(page.total, entries))
 }
@@ -193,9 +193,9 @@ async fn lock(tx: &mut Tx, id: Id) -> Result<()> {
     if store::lock(tx, id).await? { Ok(()) } else { Err(Error::NOT_FOUND) }
 }
 
-async fn require_is_administrator(tx: &mut Tx, caller: &Caller, id: Id) -> Result<()> {
+async fn require_is_administrator(reader: &mut Reader, caller: &Caller, id: Id) -> Result<()> {
     let account = caller.account.ok_or(Error::FORBIDDEN)?;
-    if store::is_administrator(tx, id, account).await? { Ok(()) } else { Err(Error::FORBIDDEN) }
+    if store::is_administrator(reader, id, account).await? { Ok(()) } else { Err(Error::FORBIDDEN) }
 }
 
 fn view(row: HostRow) -> Host {

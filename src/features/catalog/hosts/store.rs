@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 use boxoffice_http::error::Result;
 
 use super::model::{AdministratorRow, HostCreate, HostDetails, HostFilter, HostRow, HostUpdate};
-use crate::kernel::db::{Query, Tx};
+use crate::kernel::db::{Query, Reader, Tx};
 use crate::kernel::types::folding::fold;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
@@ -19,25 +19,26 @@ macro_rules! columns {
 }
 
 /// Returns a page of hosts that have not been removed, the oldest first.
-pub async fn list(tx: &mut Tx, filter: &HostFilter) -> Result<PagedRows<HostRow>> {
+pub async fn list(reader: &mut Reader, filter: &HostFilter) -> Result<PagedRows<HostRow>> {
     const ADMINISTERED: &str = "exists (select 1 from host_administrators m join accounts a on a.id = m.account_id
         where m.host_id = h.id and a.number = ?)";
     const BYTES: &str = "(8000 + octet_length(h.name) + octet_length(h.description))";
     let account = filter.account.as_ref().map(|number| number.0.clone());
-    tx.list(columns!(), "from hosts h where h.removed = false")
+    reader
+        .list(columns!(), "from hosts h where h.removed = false")
         .and_where(ADMINISTERED, account)
         .sized_page("h.id", BYTES, filter.paging)
         .await
 }
 
 /// Returns a host, unless it has been removed.
-pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<HostRow>> {
-    tx.query(concat!("select ", columns!(), " from hosts where id = $1 and removed = false")).bind(id).optional().await
+pub async fn find(reader: &mut Reader, id: Id) -> Result<Option<HostRow>> {
+    reader.query(concat!("select ", columns!(), " from hosts where id = $1 and removed = false")).bind(id).optional().await
 }
 
 /// Returns whether the host exists, removed or not.
-pub async fn exists(tx: &mut Tx, id: Id) -> Result<bool> {
-    tx.query("select exists (select 1 from hosts where id = $1)").bind(id).scalar().await
+pub async fn exists(reader: &mut Reader, id: Id) -> Result<bool> {
+    reader.query("select exists (select 1 from hosts where id = $1)").bind(id).scalar().await
 }
 
 /// Locks a host and returns whether it was removed; `None` if it never existed. The lock is shared: other transactions may hold
@@ -58,35 +59,37 @@ pub async fn remove(tx: &mut Tx, id: Id) -> Result<()> {
 }
 
 /// Returns a page of a host's administrators, the oldest account first.
-pub async fn administrators(tx: &mut Tx, host: Id, paging: PageRequest) -> Result<PagedRows<AdministratorRow>> {
-    tx.list("m.account_id", "from host_administrators m where true")
+pub async fn administrators(reader: &mut Reader, host: Id, paging: PageRequest) -> Result<PagedRows<AdministratorRow>> {
+    reader
+        .list("m.account_id", "from host_administrators m where true")
         .and_where("m.host_id = ?", Some(host))
         .page("m.account_id", paging)
         .await
 }
 
 /// Returns the accounts of a host's administrators, at most 100 of them, the oldest first.
-pub async fn administrator_ids(tx: &mut Tx, host: Id) -> Result<Vec<Id>> {
+pub async fn administrator_ids(reader: &mut Reader, host: Id) -> Result<Vec<Id>> {
     let select = "select account_id from host_administrators where host_id = $1 order by account_id limit 100";
-    tx.query(select).bind(host).scalars().await
+    reader.query(select).bind(host).scalars().await
 }
 
 /// Returns the number of hosts that an account administers and that have not been removed.
-pub async fn count_administered(tx: &mut Tx, account: Id) -> Result<i64> {
+pub async fn count_administered(reader: &mut Reader, account: Id) -> Result<i64> {
     let count = "select count(*) from host_administrators m join hosts h on h.id = m.host_id
         where m.account_id = $1 and h.removed = false";
-    tx.query(count).bind(account).scalar().await
+    reader.query(count).bind(account).scalar().await
 }
 
 /// Returns whether a host has an administrator who can act for it: whose account is active, and no guest, which nobody uses.
-pub async fn has_active_administrator(tx: &mut Tx, host: Id) -> Result<bool> {
+pub async fn has_active_administrator(reader: &mut Reader, host: Id) -> Result<bool> {
     let administrators = "select exists (select 1 from host_administrators m join accounts a on a.id = m.account_id
          where m.host_id = $1 and a.activated and not a.guest)";
-    tx.query(administrators).bind(host).scalar().await
+    reader.query(administrators).bind(host).scalar().await
 }
 
-pub async fn is_administrator(tx: &mut Tx, host: Id, account: Id) -> Result<bool> {
-    tx.query("select exists (select 1 from host_administrators where host_id = $1 and account_id = $2)")
+pub async fn is_administrator(reader: &mut Reader, host: Id, account: Id) -> Result<bool> {
+    reader
+        .query("select exists (select 1 from host_administrators where host_id = $1 and account_id = $2)")
         .bind(host)
         .bind(account)
         .scalar()
@@ -94,15 +97,15 @@ pub async fn is_administrator(tx: &mut Tx, host: Id, account: Id) -> Result<bool
 }
 
 /// Returns which of these accounts administer which of these hosts, as pairs of account and host.
-pub async fn administrators_among(tx: &mut Tx, accounts: BTreeSet<Id>, hosts: BTreeSet<Id>) -> Result<HashSet<(Id, Id)>> {
-    let pairs = tx.select("account_id, host_id from host_administrators where true");
+pub async fn administrators_among(reader: &mut Reader, accounts: BTreeSet<Id>, hosts: BTreeSet<Id>) -> Result<HashSet<(Id, Id)>> {
+    let pairs = reader.select("account_id, host_id from host_administrators where true");
     let pairs: Vec<(Id, Id)> = pairs.and_in("host_id", hosts).and_in("account_id", accounts).all().await?;
     Ok(pairs.into_iter().collect())
 }
 
 /// Returns whether an account administers a host; `None` if the host was removed or never existed.
-pub async fn is_administered(tx: &mut Tx, host: Id, account: Option<Id>) -> Result<Option<bool>> {
-    let host = tx
+pub async fn is_administered(reader: &mut Reader, host: Id, account: Option<Id>) -> Result<Option<bool>> {
+    let host = reader
         .query(
             "select exists (select 1 from host_administrators m where m.host_id = h.id and m.account_id = $2) as is_administered
              from hosts h where h.id = $1 and h.removed = false",

@@ -10,7 +10,7 @@ use super::generated::Drawing;
 use super::image::{self, Image};
 use super::object_store::StoredImage;
 use super::{icon, store};
-use crate::kernel::db::Tx;
+use crate::kernel::db::Reader;
 use crate::kernel::types::api_types::AbsoluteUri;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::secret;
@@ -89,8 +89,8 @@ pub async fn copy(app: &App, kind: ImageKind, image: Option<Id>) -> Result<Optio
 ///
 /// # Errors
 /// Returns an error if the database fails.
-pub async fn stored_images(tx: &mut Tx) -> Result<Vec<String>> {
-    Ok(store::images(tx).await?.into_iter().map(|(kind, id)| name(kind, id)).collect())
+pub async fn stored_images(reader: &mut Reader) -> Result<Vec<String>> {
+    Ok(store::images(reader).await?.into_iter().map(|(kind, id)| name(kind, id)).collect())
 }
 
 /// Deletes images that no row references any more. Failures are only logged, because an unused image does no harm.

@@ -3,7 +3,7 @@
 use boxoffice_http::error::Result;
 
 use super::service::ImageKind;
-use crate::kernel::db::Tx;
+use crate::kernel::db::Reader;
 use crate::kernel::types::id::Id;
 
 /// Database row of an image of an event or advertisement.
@@ -18,12 +18,12 @@ pub struct ImageRow {
 }
 
 /// Returns the countries of all regions.
-pub async fn countries(tx: &mut Tx) -> Result<Vec<String>> {
-    tx.query("select distinct country from regions order by country").scalars().await
+pub async fn countries(reader: &mut Reader) -> Result<Vec<String>> {
+    reader.query("select distinct country from regions order by country").scalars().await
 }
 
 /// Returns the current image of an event or advertisement, if that exists.
-pub async fn image(tx: &mut Tx, kind: ImageKind, content: Id) -> Result<Option<ImageRow>> {
+pub async fn image(reader: &mut Reader, kind: ImageKind, content: Id) -> Result<Option<ImageRow>> {
     let select = match kind {
         ImageKind::Banner => {
             "select banner_id as image_id, status in ('Listed', 'Cancelled') as is_public, title from events where id = $1"
@@ -37,15 +37,15 @@ pub async fn image(tx: &mut Tx, kind: ImageKind, content: Id) -> Result<Option<I
              from advertisements a join events e on e.id = a.event_id where a.id = $1"
         }
     };
-    tx.query(select).bind(content).optional().await
+    reader.query(select).bind(content).optional().await
 }
 
 /// Returns all images that events and advertisements refer to.
-pub async fn images(tx: &mut Tx) -> Result<Vec<(ImageKind, Id)>> {
+pub async fn images(reader: &mut Reader) -> Result<Vec<(ImageKind, Id)>> {
     let select = "select 'banner', banner_id from events where banner_id is not null
         union all select 'thumbnail', thumbnail_id from events where thumbnail_id is not null
         union all select 'artwork', artwork_id from advertisements where artwork_id is not null";
-    let rows: Vec<(String, Id)> = tx.query(select).all().await?;
+    let rows: Vec<(String, Id)> = reader.query(select).all().await?;
     let kind = |name: &str| match name {
         "banner" => ImageKind::Banner,
         "thumbnail" => ImageKind::Thumbnail,

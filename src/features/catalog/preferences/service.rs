@@ -13,9 +13,9 @@ use crate::kernel::types::id::{Id, IdText};
 use crate::state::Ctx;
 
 pub async fn get(ctx: &Ctx, caller: &Caller, number: &AccountNumber) -> Result<Preferences> {
-    let mut tx = ctx.unit.read().await?;
-    let account = accounts::load(&mut tx, caller, number).await?;
-    let region = store::region(&mut tx, account.id).await?;
+    let mut reader = ctx.unit.read().await?;
+    let account = accounts::load(&mut reader, caller, number).await?;
+    let region = store::region(&mut reader, account.id).await?;
     Ok(view(&account, region))
 }
 

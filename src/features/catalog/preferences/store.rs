@@ -2,12 +2,12 @@
 
 use boxoffice_http::error::Result;
 
-use crate::kernel::db::Tx;
+use crate::kernel::db::{Reader, Tx};
 use crate::kernel::types::id::Id;
 
 /// Returns the region that an account prefers.
-pub async fn region(tx: &mut Tx, account: Id) -> Result<Option<Id>> {
-    let select = tx.query("select region_id from account_preferences where account_id = $1").bind(account);
+pub async fn region(reader: &mut Reader, account: Id) -> Result<Option<Id>> {
+    let select = reader.query("select region_id from account_preferences where account_id = $1").bind(account);
     Ok(select.optional_scalar::<Option<Id>>().await?.flatten())
 }
 

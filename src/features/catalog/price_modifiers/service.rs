@@ -20,11 +20,11 @@ const MAX_MODIFIERS: i64 = 50;
 
 pub async fn list(ctx: &Ctx, caller: &Caller, path: &SectionPath, paging: PageRequest) -> Result<Page<Modifier>> {
     let now = ctx.app.clock.now();
-    let mut tx = ctx.unit.read().await?;
+    let mut reader = ctx.unit.read().await?;
     let uri = sections::SectionUri { event: Some(path.event), section: path.section };
-    let section = sections::load(&mut tx, uri, now).await?;
-    events::load_visible(&mut tx, caller, section.event_id).await?;
-    Ok(store::list(&mut tx, section.id, paging).await?.map(|row| view(path.event, row)))
+    let section = sections::load(&mut reader, uri, now).await?;
+    events::load_visible(&mut reader, caller, section.event_id).await?;
+    Ok(store::list(&mut reader, section.id, paging).await?.map(|row| view(path.event, row)))
 }
 
 pub async fn create(ctx: &Ctx, caller: &Caller, path: &SectionPath, new: &ModifierCreate) -> Result<Modifier> {
@@ -55,9 +55,9 @@ async fn create_in_tx(tx: &mut Tx, caller: &Caller, event: Id, row: ModifierRow,
 }
 
 pub async fn get(ctx: &Ctx, caller: &Caller, path: ModifierPath) -> Result<Modifier> {
-    let mut tx = ctx.unit.read().await?;
-    let row = store::find(&mut tx, path).await?.ok_or(Error::NOT_FOUND)?;
-    events::load_visible(&mut tx, caller, path.event).await?;
+    let mut reader = ctx.unit.read().await?;
+    let row = store::find(&mut reader, path).await?.ok_or(Error::NOT_FOUND)?;
+    events::load_visible(&mut reader, caller, path.event).await?;
     Ok(view(path.event, row))
 }
 

@@ -3,7 +3,7 @@
 use boxoffice_http::error::Result;
 
 use super::model::{ModifierPath, ModifierRow};
-use crate::kernel::db::Tx;
+use crate::kernel::db::{Reader, Tx};
 use crate::kernel::types::folding::fold;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
@@ -16,34 +16,36 @@ macro_rules! columns {
 }
 
 /// Returns the modifier at this path. All parts of the path must match.
-pub async fn find(tx: &mut Tx, path: ModifierPath) -> Result<Option<ModifierRow>> {
-    tx.query(concat!(
-        "select ",
-        columns!(),
-        " from modifiers m join sections s on s.id = m.section_id where m.id = $1 and m.section_id = $2 and s.event_id = $3"
-    ))
-    .bind(path.modifier)
-    .bind(path.section)
-    .bind(path.event)
-    .optional()
-    .await
+pub async fn find(reader: &mut Reader, path: ModifierPath) -> Result<Option<ModifierRow>> {
+    reader
+        .query(concat!(
+            "select ",
+            columns!(),
+            " from modifiers m join sections s on s.id = m.section_id where m.id = $1 and m.section_id = $2 and s.event_id = $3"
+        ))
+        .bind(path.modifier)
+        .bind(path.section)
+        .bind(path.event)
+        .optional()
+        .await
 }
 
 /// Returns a page of the modifiers of a section, the oldest first.
-pub async fn list(tx: &mut Tx, section: Id, paging: PageRequest) -> Result<PagedRows<ModifierRow>> {
-    tx.list(columns!(), "from modifiers m where true").and_where("m.section_id = ?", Some(section)).page("m.id", paging).await
+pub async fn list(reader: &mut Reader, section: Id, paging: PageRequest) -> Result<PagedRows<ModifierRow>> {
+    reader.list(columns!(), "from modifiers m where true").and_where("m.section_id = ?", Some(section)).page("m.id", paging).await
 }
 
 /// Returns all modifiers of the sections of an event, the oldest first.
-pub async fn of_event(tx: &mut Tx, event: Id) -> Result<Vec<ModifierRow>> {
-    tx.query(concat!(
-        "select ",
-        columns!(),
-        " from sections s join modifiers m on m.section_id = s.id where s.event_id = $1 order by m.id"
-    ))
-    .bind(event)
-    .all()
-    .await
+pub async fn of_event(reader: &mut Reader, event: Id) -> Result<Vec<ModifierRow>> {
+    reader
+        .query(concat!(
+            "select ",
+            columns!(),
+            " from sections s join modifiers m on m.section_id = s.id where s.event_id = $1 order by m.id"
+        ))
+        .bind(event)
+        .all()
+        .await
 }
 
 /// Locks and returns the modifier at this path. The row includes all earlier changes; later changes by other transactions wait
@@ -58,8 +60,8 @@ pub async fn lock(tx: &mut Tx, path: ModifierPath) -> Result<Option<ModifierRow>
 }
 
 /// Returns the number of modifiers of a section.
-pub async fn count_of_section(tx: &mut Tx, section: Id) -> Result<i64> {
-    tx.query("select count(*) from modifiers where section_id = $1").bind(section).scalar().await
+pub async fn count_of_section(reader: &mut Reader, section: Id) -> Result<i64> {
+    reader.query("select count(*) from modifiers where section_id = $1").bind(section).scalar().await
 }
 
 pub async fn insert(tx: &mut Tx, rows: &[ModifierRow]) -> Result<()> {

@@ -8,15 +8,15 @@ use super::model::{Region, RegionCreate, RegionFilter, RegionRow, RegionUpdate};
 use super::store;
 use crate::features::catalog::media;
 use crate::features::codes;
-use crate::kernel::db::{Tx, ViolationExt, transaction};
+use crate::kernel::db::{Reader, ViolationExt, transaction};
 use crate::kernel::types::api_types::{AbsoluteUri, Uri};
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::Page;
 use crate::state::{App, Ctx};
 
 /// Returns the regions with these identifiers.
-pub async fn views(app: &App, tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<HashMap<Id, Region>> {
-    let rows = store::find_all(tx, ids).await?;
+pub async fn views(app: &App, reader: &mut Reader, ids: impl IntoIterator<Item = Id>) -> Result<HashMap<Id, Region>> {
+    let rows = store::find_all(reader, ids).await?;
     Ok(rows.into_iter().map(|row| (row.id, view(app, row))).collect())
 }
 

@@ -3,7 +3,7 @@
 use boxoffice_http::error::Result;
 
 use super::model::{RegionFilter, RegionRow, RegionUpdate};
-use crate::kernel::db::Tx;
+use crate::kernel::db::{Reader, Tx};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::folding::fold;
 use crate::kernel::types::id::Id;
@@ -17,24 +17,25 @@ macro_rules! columns {
 }
 
 /// Returns a page of regions, the oldest first. A region is active if a listed event that is not over takes place in it.
-pub async fn list(tx: &mut Tx, filter: &RegionFilter, now: Timestamp) -> Result<PagedRows<RegionRow>> {
+pub async fn list(reader: &mut Reader, filter: &RegionFilter, now: Timestamp) -> Result<PagedRows<RegionRow>> {
     const ACTIVE: &str = "exists (select 1 from events e join venues v on v.id = e.venue_id
         where v.region_id = r.id and e.status = 'Listed' and e.ends > ?)";
     let active = (filter.active == Some(true)).then_some(now);
     let inactive = (filter.active == Some(false)).then_some(now);
-    tx.list(columns!(), "from regions r where true")
+    reader
+        .list(columns!(), "from regions r where true")
         .and_where(ACTIVE, active)
         .and_where(&format!("not {ACTIVE}"), inactive)
         .page("r.id", filter.paging)
         .await
 }
 
-pub async fn find_all(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<RegionRow>> {
-    tx.select(concat!(columns!(), " from regions where true")).and_in("id", ids).all().await
+pub async fn find_all(reader: &mut Reader, ids: impl IntoIterator<Item = Id>) -> Result<Vec<RegionRow>> {
+    reader.select(concat!(columns!(), " from regions where true")).and_in("id", ids).all().await
 }
 
-pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<RegionRow>> {
-    tx.query(concat!("select ", columns!(), " from regions where id = $1")).bind(id).optional().await
+pub async fn find(reader: &mut Reader, id: Id) -> Result<Option<RegionRow>> {
+    reader.query(concat!("select ", columns!(), " from regions where id = $1")).bind(id).optional().await
 }
 
 /// Returns whether the region exists. It can't be removed before the transaction ends.

@@ -14,7 +14,7 @@ use crate::features::catalog::hosts;
 use crate::features::catalog::venues;
 use crate::features::codes;
 use crate::features::identity::accounts;
-use crate::kernel::db::{Tx, transaction};
+use crate::kernel::db::{Reader, Tx, transaction};
 use crate::kernel::outbox::{self, Mail, MailTemplate, Recipient};
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::Page;
@@ -100,7 +100,7 @@ async fn notify(app: &App, tx: &mut Tx, row: &SubmissionRow) -> Result<()> {
 }
 
 /// Returns the latest submission with this identifier.
-async fn load(tx: &mut Tx, id: &SubmissionId) -> Result<SubmissionRow> {
+async fn load(reader: &mut Reader, id: &SubmissionId) -> Result<SubmissionRow> {
     let content = Content::parse(&id.0).ok_or(Error::NOT_FOUND)?;
-    store::find(tx, content).await?.ok_or(Error::NOT_FOUND)
+    store::find(reader, content).await?.ok_or(Error::NOT_FOUND)
 }

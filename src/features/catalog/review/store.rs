@@ -3,7 +3,7 @@
 use boxoffice_http::error::Result;
 
 use super::model::{Content, SubmissionFilter, SubmissionRow, SubmissionStatus, SubmissionType};
-use crate::kernel::db::Tx;
+use crate::kernel::db::{Reader, Tx};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PagedRows;
@@ -16,39 +16,41 @@ macro_rules! columns {
 }
 
 /// Returns a page of pending submissions, the oldest first.
-pub async fn list(tx: &mut Tx, filter: &SubmissionFilter) -> Result<PagedRows<SubmissionRow>> {
-    tx.list(columns!(), "from submissions s left join accounts a on a.id = s.submitter_id where s.status = 'Pending'")
+pub async fn list(reader: &mut Reader, filter: &SubmissionFilter) -> Result<PagedRows<SubmissionRow>> {
+    reader
+        .list(columns!(), "from submissions s left join accounts a on a.id = s.submitter_id where s.status = 'Pending'")
         .and_where("s.type = ?", filter.kind)
         .page("s.id", filter.paging)
         .await
 }
 
 /// Returns the latest submission of this content.
-pub async fn find(tx: &mut Tx, content: Content) -> Result<Option<SubmissionRow>> {
-    tx.query(concat!(
-        "select ",
-        columns!(),
-        " from submissions s left join accounts a on a.id = s.submitter_id
+pub async fn find(reader: &mut Reader, content: Content) -> Result<Option<SubmissionRow>> {
+    reader
+        .query(concat!(
+            "select ",
+            columns!(),
+            " from submissions s left join accounts a on a.id = s.submitter_id
          where s.type = $1 and s.content_id = $2 order by s.id desc limit 1"
-    ))
-    .bind(content.kind)
-    .bind(content.id)
-    .optional()
-    .await
+        ))
+        .bind(content.kind)
+        .bind(content.id)
+        .optional()
+        .await
 }
 
 /// Returns the title or name of this content, if it exists.
-pub async fn title(tx: &mut Tx, content: Content) -> Result<Option<String>> {
+pub async fn title(reader: &mut Reader, content: Content) -> Result<Option<String>> {
     let select = match content.kind {
         SubmissionType::Event => "select title from events where id = $1",
         SubmissionType::Advertisement => "select name from advertisements where id = $1",
         SubmissionType::Venue => "select name from venues where id = $1",
     };
-    tx.query(select).bind(content.id).optional_scalar().await
+    reader.query(select).bind(content.id).optional_scalar().await
 }
 
 /// Returns the host of an event or an advertisement; `None` for a venue.
-pub async fn host(tx: &mut Tx, content: Content) -> Result<Option<Id>> {
+pub async fn host(reader: &mut Reader, content: Content) -> Result<Option<Id>> {
     let select = match content.kind {
         SubmissionType::Event => "select host_id from events where id = $1",
         SubmissionType::Advertisement => {
@@ -56,7 +58,7 @@ pub async fn host(tx: &mut Tx, content: Content) -> Result<Option<Id>> {
         }
         SubmissionType::Venue => return Ok(None),
     };
-    tx.query(select).bind(content.id).optional_scalar().await
+    reader.query(select).bind(content.id).optional_scalar().await
 }
 
 pub async fn insert(tx: &mut Tx, id: Id, content: Content, submitted: Timestamp, submitter: Option<Id>) -> Result<()> {

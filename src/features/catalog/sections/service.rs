@@ -8,7 +8,7 @@ use crate::features::catalog::events::{self, EventRow};
 use crate::features::catalog::hosts;
 use crate::features::codes;
 use crate::kernel::auth::Caller;
-use crate::kernel::db::{Tx, ViolationExt, transaction};
+use crate::kernel::db::{Reader, Tx, ViolationExt, transaction};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::embedded::{Embedded, EmbeddedById};
 use crate::kernel::types::id::Id;
@@ -37,9 +37,9 @@ async fn create_in_tx(tx: &mut Tx, caller: &Caller, row: SectionRow) -> Result<S
 
 pub async fn get(ctx: &Ctx, caller: &Caller, uri: SectionUri) -> Result<Section> {
     let now = ctx.app.clock.now();
-    let mut tx = ctx.unit.read().await?;
-    let row = load(&mut tx, uri, now).await?;
-    events::load_visible(&mut tx, caller, row.event_id).await?;
+    let mut reader = ctx.unit.read().await?;
+    let row = load(&mut reader, uri, now).await?;
+    events::load_visible(&mut reader, caller, row.event_id).await?;
     Ok(view_long(&row, now))
 }
 
@@ -47,15 +47,19 @@ pub async fn get(ctx: &Ctx, caller: &Caller, uri: SectionUri) -> Result<Section>
 ///
 /// # Errors
 /// [`Error::NOT_FOUND`] if no section has this URI.
-pub async fn load(tx: &mut Tx, uri: SectionUri, now: Timestamp) -> Result<SectionRow> {
-    let row = store::find_all(tx, [uri.section], now).await?.remove(&uri.section);
+pub async fn load(reader: &mut Reader, uri: SectionUri, now: Timestamp) -> Result<SectionRow> {
+    let row = store::find_all(reader, [uri.section], now).await?.remove(&uri.section);
     row.filter(|row| uri.names(row)).ok_or(Error::NOT_FOUND)
 }
 
 /// Returns the sections with these identifiers as responses embed them outside the section's event, by identifier. Unknown
 /// identifiers are skipped.
-pub async fn find_embedded(tx: &mut Tx, ids: impl IntoIterator<Item = Id>, now: Timestamp) -> Result<EmbeddedById<Section>> {
-    let rows = store::find_all(tx, ids, now).await?;
+pub async fn find_embedded(
+    reader: &mut Reader,
+    ids: impl IntoIterator<Item = Id>,
+    now: Timestamp,
+) -> Result<EmbeddedById<Section>> {
+    let rows = store::find_all(reader, ids, now).await?;
     rows.into_iter().map(|(id, row)| Ok((id, Embedded::new(&view_long(&row, now))?))).collect()
 }
 

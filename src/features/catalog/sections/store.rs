@@ -10,38 +10,38 @@ use boxoffice_http::error::Result;
 
 use super::model::SectionRow;
 use super::price::ActiveModifier;
-use crate::kernel::db::{Statement, Tx};
+use crate::kernel::db::{Reader, Statement, Tx};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::folding::fold;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::money::Money;
 
 /// Returns the sections of these events, the oldest first.
-pub async fn of_events(tx: &mut Tx, events: impl IntoIterator<Item = Id>, now: Timestamp) -> Result<Vec<SectionRow>> {
-    fetch(select(tx, Modifiers::Sums, now).and_in("s.event_id", events)).await
+pub async fn of_events(reader: &mut Reader, events: impl IntoIterator<Item = Id>, now: Timestamp) -> Result<Vec<SectionRow>> {
+    fetch(select(reader, Modifiers::Sums, now).and_in("s.event_id", events)).await
 }
 
 /// Returns the sections with these identifiers, by identifier. Unknown identifiers are skipped.
-pub async fn find_all(tx: &mut Tx, ids: impl IntoIterator<Item = Id>, now: Timestamp) -> Result<HashMap<Id, SectionRow>> {
-    find(tx, ids, Modifiers::Sums, now).await
+pub async fn find_all(reader: &mut Reader, ids: impl IntoIterator<Item = Id>, now: Timestamp) -> Result<HashMap<Id, SectionRow>> {
+    find(reader, ids, Modifiers::Sums, now).await
 }
 
 /// Returns these sections like [`find_all`], with each of their price modifiers.
 pub async fn find_with_modifiers(
-    tx: &mut Tx,
+    reader: &mut Reader,
     ids: impl IntoIterator<Item = Id>,
     now: Timestamp,
 ) -> Result<HashMap<Id, SectionRow>> {
-    find(tx, ids, Modifiers::Each, now).await
+    find(reader, ids, Modifiers::Each, now).await
 }
 
 async fn find(
-    tx: &mut Tx,
+    reader: &mut Reader,
     ids: impl IntoIterator<Item = Id>,
     modifiers: Modifiers,
     now: Timestamp,
 ) -> Result<HashMap<Id, SectionRow>> {
-    let rows = fetch(select(tx, modifiers, now).and_in("s.id", ids)).await?;
+    let rows = fetch(select(reader, modifiers, now).and_in("s.id", ids)).await?;
     Ok(rows.into_iter().map(|row| (row.id, row)).collect())
 }
 
@@ -53,8 +53,8 @@ pub const RESERVED: &str = "s.reserved - coalesce((select cast(sum(r.quantity) a
 pub const BYTES: &str = "(800 + octet_length(s.name) + octet_length(s.description) + 130 * s.active_modifiers)";
 
 /// Returns the sizes of these sections in a page, in bytes.
-pub async fn sizes(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<HashMap<Id, i64>> {
-    let sizes = tx.select(&format!("s.id, cast({BYTES} as bigint) from sections s where true"));
+pub async fn sizes(reader: &mut Reader, ids: impl IntoIterator<Item = Id>) -> Result<HashMap<Id, i64>> {
+    let sizes = reader.select(&format!("s.id, cast({BYTES} as bigint) from sections s where true"));
     Ok(sizes.and_in("s.id", ids).all::<(Id, i64)>().await?.into_iter().collect())
 }
 
@@ -91,7 +91,7 @@ fn active_modifier((modifier, delta, from, to, min_order, max_order): StoredModi
 
 /// Begins a statement that [`fetch`] ends. It reads the modifiers, too, so that a price is never computed from a section and
 /// modifiers of different transactions.
-fn select(tx: &mut Tx, modifiers: Modifiers, now: Timestamp) -> Statement<'_> {
+fn select(reader: &mut Reader, modifiers: Modifiers, now: Timestamp) -> Statement<'_> {
     let group = match modifiers {
         Modifiers::Each => "m.id",
         Modifiers::Sums => "m.available_from, m.available_to, m.min_order, m.max_order",
@@ -104,7 +104,7 @@ fn select(tx: &mut Tx, modifiers: Modifiers, now: Timestamp) -> Statement<'_> {
              where m.section_id = s.id and m.active and coalesce(m.available_to, 9223372036854775807) > ? group by {group}) active)
          end as modifiers"
     );
-    tx.select("s.id, s.event_id, s.name, s.description, s.base_price, s.capacity, s.sold, s.waiting, s.sales_start, s.sales_end, s.active, ")
+    reader.select("s.id, s.event_id, s.name, s.description, s.base_price, s.capacity, s.sold, s.waiting, s.sales_start, s.sales_end, s.active, ")
         .push_bind(RESERVED, now)
         .push(", s.maximum_per_account, ")
         .push_bind(&active, now)
@@ -125,8 +125,8 @@ async fn fetch(select: Statement<'_>) -> Result<Vec<SectionRow>> {
 }
 
 /// Returns the number of sections of an event.
-pub(super) async fn count_of_event(tx: &mut Tx, event: Id) -> Result<i64> {
-    tx.query("select count(*) from sections where event_id = $1").bind(event).scalar().await
+pub(super) async fn count_of_event(reader: &mut Reader, event: Id) -> Result<i64> {
+    reader.query("select count(*) from sections where event_id = $1").bind(event).scalar().await
 }
 
 /// Locks these sections until the transaction ends, by ascending identifier.
@@ -195,9 +195,9 @@ pub(super) async fn delete(tx: &mut Tx, id: Id) -> Result<bool> {
 }
 
 /// Returns the numbers of sold and of reserved places, and the capacity, of all listed events that are not over.
-pub async fn count_places(tx: &mut Tx, now: Timestamp) -> Result<(i64, i64, i64)> {
+pub async fn count_places(reader: &mut Reader, now: Timestamp) -> Result<(i64, i64, i64)> {
     let count = "select coalesce(cast(sum(s.sold) as bigint), 0), coalesce(cast(sum(s.reserved) as bigint), 0),
              coalesce(cast(sum(s.capacity) as bigint), 0)
          from events e join sections s on s.event_id = e.id where e.status = 'Listed' and e.ends > $1";
-    tx.query(count).bind(now).one().await
+    reader.query(count).bind(now).one().await
 }

@@ -7,7 +7,7 @@ use super::store;
 use crate::features::catalog::events::EventRow;
 use crate::features::catalog::hosts;
 use crate::kernel::auth::Caller;
-use crate::kernel::db::Tx;
+use crate::kernel::db::Reader;
 use crate::kernel::types::id::Id;
 
 /// Sections of an event to which a caller may admit.
@@ -33,12 +33,12 @@ impl AdmissionScope {
 ///
 /// # Errors
 /// [`Error::FORBIDDEN`] for a caller who may not admit to the event, such as a redeemer of another event.
-pub async fn authorize(tx: &mut Tx, caller: &Caller, event: &EventRow) -> Result<AdmissionScope> {
+pub async fn authorize(reader: &mut Reader, caller: &Caller, event: &EventRow) -> Result<AdmissionScope> {
     if caller.scope == Scope::Redeemer {
         let claims = caller.admission_claims.filter(|claims| claims.event == event.id);
         return claims.map(|claims| AdmissionScope::Token(claims.token)).ok_or(Error::FORBIDDEN);
     }
-    hosts::require_administrator(tx, caller, event.host_id).await?;
+    hosts::require_administrator(reader, caller, event.host_id).await?;
     Ok(AdmissionScope::Event)
 }
 
@@ -56,8 +56,8 @@ impl AdmissionScope {
     ///
     /// # Errors
     /// [`Code::KEY_REFUSED`] if it was removed since the caller's key was looked up.
-    pub async fn require_token(self, tx: &mut Tx) -> Result<()> {
-        let removed = store::removed(tx, self.token().into_iter().collect()).await?;
+    pub async fn require_token(self, reader: &mut Reader) -> Result<()> {
+        let removed = store::removed(reader, self.token().into_iter().collect()).await?;
         if removed.is_empty() { Ok(()) } else { Err(Code::KEY_REFUSED.into()) }
     }
 
@@ -65,10 +65,10 @@ impl AdmissionScope {
     ///
     /// # Errors
     /// [`Error::FORBIDDEN`] for any other section.
-    pub async fn require(self, tx: &mut Tx, section: Id) -> Result<()> {
+    pub async fn require(self, reader: &mut Reader, section: Id) -> Result<()> {
         match self {
             Self::Event => Ok(()),
-            Self::Token(token) if store::covers(tx, token, section).await? => Ok(()),
+            Self::Token(token) if store::covers(reader, token, section).await? => Ok(()),
             Self::Token(_) => Err(Error::FORBIDDEN),
         }
     }

@@ -16,7 +16,7 @@ use crate::features::catalog::hosts;
 use crate::features::catalog::sections::{self, SectionUri};
 use crate::features::codes;
 use crate::kernel::auth::{self, ADMISSION_LIFE, Caller, KeyKind, NewKey};
-use crate::kernel::db::{Tx, transaction};
+use crate::kernel::db::{Reader, Tx, transaction};
 use crate::kernel::types::api_types::Uri;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
@@ -31,10 +31,10 @@ const MAX_KEYS: i64 = 1000;
 const NO_SECTION: &str = "names no section of this event";
 
 pub async fn list(ctx: &Ctx, caller: &Caller, event: Id, filter: &TokenFilter) -> Result<Page<Token>> {
-    let mut tx = ctx.unit.read().await?;
-    events::load_managed(&mut tx, caller, event).await?;
-    let page = store::list(&mut tx, event, filter).await?;
-    let entries = views(&mut tx, event, page.rows).await?;
+    let mut reader = ctx.unit.read().await?;
+    events::load_managed(&mut reader, caller, event).await?;
+    let page = store::list(&mut reader, event, filter).await?;
+    let entries = views(&mut reader, event, page.rows).await?;
     Ok(filter.paging.page(page.total, entries))
 }
 
@@ -59,11 +59,11 @@ pub async fn create_global(app: &App, tx: &mut Tx, event: Id) -> Result<()> {
 }
 
 pub async fn get(ctx: &Ctx, caller: &Caller, event: Id, token: Id) -> Result<Token> {
-    let mut tx = ctx.unit.read().await?;
-    let event = events::load(&mut tx, event).await?;
-    let row = store::find(&mut tx, event.id, token).await?.ok_or(Error::NOT_FOUND)?;
-    hosts::require_administrator(&mut tx, caller, event.host_id).await?;
-    view(&mut tx, row).await
+    let mut reader = ctx.unit.read().await?;
+    let event = events::load(&mut reader, event).await?;
+    let row = store::find(&mut reader, event.id, token).await?.ok_or(Error::NOT_FOUND)?;
+    hosts::require_administrator(&mut reader, caller, event.host_id).await?;
+    view(&mut reader, row).await
 }
 
 pub async fn update(ctx: &Ctx, caller: &Caller, event: Id, token: Id, change: &TokenUpdate) -> Result<Token> {
@@ -177,8 +177,8 @@ fn require_not_global(row: &TokenRow, text: &'static str) -> Result<()> {
 
 /// Parses the sections in a request and removes duplicates, in either form of URI. All of them must be sections of this event,
 /// which is locked.
-async fn read_sections(tx: &mut Tx, event: Id, uris: &[GivenSection]) -> Result<Vec<Id>> {
-    let of_event: BTreeSet<Id> = store::sections_of_event(tx, event).await?.into_iter().collect();
+async fn read_sections(reader: &mut Reader, event: Id, uris: &[GivenSection]) -> Result<Vec<Id>> {
+    let of_event: BTreeSet<Id> = store::sections_of_event(reader, event).await?.into_iter().collect();
     let parse = |uri: &GivenSection| {
         let uri = SectionUri::parse(&uri.0)?;
         (uri.event.is_none_or(|id| id == event) && of_event.contains(&uri.section)).then_some(uri.section)
@@ -192,18 +192,19 @@ async fn read_sections(tx: &mut Tx, event: Id, uris: &[GivenSection]) -> Result<
     Ok(sections.into_iter().flatten().collect::<BTreeSet<_>>().into_iter().collect())
 }
 
-async fn view(tx: &mut Tx, row: TokenRow) -> Result<Token> {
+async fn view(reader: &mut Reader, row: TokenRow) -> Result<Token> {
     let event = row.event_id;
-    let mut views = views(tx, event, vec![row]).await?;
+    let mut views = views(reader, event, vec![row]).await?;
     views.pop().ok_or(Error::NOT_FOUND)
 }
 
 /// Returns the representation of tokens of one event, with their sections.
-async fn views(tx: &mut Tx, event: Id, rows: Vec<TokenRow>) -> Result<Vec<Token>> {
-    let all_sections = if rows.iter().any(|row| row.global) { store::sections_of_event(tx, event).await? } else { Vec::new() };
+async fn views(reader: &mut Reader, event: Id, rows: Vec<TokenRow>) -> Result<Vec<Token>> {
+    let all_sections =
+        if rows.iter().any(|row| row.global) { store::sections_of_event(reader, event).await? } else { Vec::new() };
     let token_ids: Vec<Id> = rows.iter().filter(|row| !row.global).map(|row| row.id).collect();
     let mut sections_by_token: HashMap<Id, Vec<Id>> = HashMap::new();
-    for (token, section) in store::sections_of_tokens(tx, &token_ids).await? {
+    for (token, section) in store::sections_of_tokens(reader, &token_ids).await? {
         sections_by_token.entry(token).or_default().push(section);
     }
     let view = |row: TokenRow| {

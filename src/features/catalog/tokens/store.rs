@@ -6,7 +6,7 @@ use boxoffice_http::error::Result;
 
 use super::admission_scope::{self, AdmissionScope};
 use super::model::{TokenFilter, TokenRow};
-use crate::kernel::db::Tx;
+use crate::kernel::db::{Reader, Tx};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PagedRows;
@@ -19,16 +19,22 @@ macro_rules! columns {
 }
 
 /// Returns a page of an event's tokens: the global token first, then the others, the oldest first.
-pub async fn list(tx: &mut Tx, event: Id, filter: &TokenFilter) -> Result<PagedRows<TokenRow>> {
-    tx.list(columns!(), "from tokens where true")
+pub async fn list(reader: &mut Reader, event: Id, filter: &TokenFilter) -> Result<PagedRows<TokenRow>> {
+    reader
+        .list(columns!(), "from tokens where true")
         .and_where("event_id = ?", Some(event))
         .and_where("global = ?", filter.global)
         .page("global desc, id", filter.paging)
         .await
 }
 
-pub async fn find(tx: &mut Tx, event: Id, id: Id) -> Result<Option<TokenRow>> {
-    tx.query(concat!("select ", columns!(), " from tokens where id = $1 and event_id = $2")).bind(id).bind(event).optional().await
+pub async fn find(reader: &mut Reader, event: Id, id: Id) -> Result<Option<TokenRow>> {
+    reader
+        .query(concat!("select ", columns!(), " from tokens where id = $1 and event_id = $2"))
+        .bind(id)
+        .bind(event)
+        .optional()
+        .await
 }
 
 /// Locks and returns a token. No other transaction can change or remove it until this one ends.
@@ -68,8 +74,8 @@ pub async fn set_code(tx: &mut Tx, id: Id, code: &str) -> Result<bool> {
 }
 
 /// Returns the number of tokens of an event.
-pub async fn count_of_event(tx: &mut Tx, event: Id) -> Result<i64> {
-    tx.query("select count(*) from tokens where event_id = $1").bind(event).scalar().await
+pub async fn count_of_event(reader: &mut Reader, event: Id) -> Result<i64> {
+    reader.query("select count(*) from tokens where event_id = $1").bind(event).scalar().await
 }
 
 pub async fn delete(tx: &mut Tx, id: Id) -> Result<()> {
@@ -108,29 +114,30 @@ pub async fn delete_keys(tx: &mut Tx, before: Timestamp, over: Timestamp) -> Res
 }
 
 /// Returns those of these tokens that don't exist any longer.
-pub async fn removed(tx: &mut Tx, mut tokens: HashSet<Id>) -> Result<HashSet<Id>> {
+pub async fn removed(reader: &mut Reader, mut tokens: HashSet<Id>) -> Result<HashSet<Id>> {
     if !tokens.is_empty() {
-        let existing: Vec<Id> = tx.select("id from tokens where true").and_in("id", tokens.iter().copied()).scalars().await?;
+        let existing: Vec<Id> = reader.select("id from tokens where true").and_in("id", tokens.iter().copied()).scalars().await?;
         tokens.retain(|token| !existing.contains(token));
     }
     Ok(tokens)
 }
 
 /// Returns the identifiers of all sections of an event, the oldest first.
-pub async fn sections_of_event(tx: &mut Tx, event: Id) -> Result<Vec<Id>> {
-    tx.query("select id from sections where event_id = $1 order by id").bind(event).scalars().await
+pub async fn sections_of_event(reader: &mut Reader, event: Id) -> Result<Vec<Id>> {
+    reader.query("select id from sections where event_id = $1 order by id").bind(event).scalars().await
 }
 
 /// Returns the identifiers of the sections of an event within an admission scope, the oldest first.
-pub async fn sections_in_scope(tx: &mut Tx, event: Id, scope: AdmissionScope) -> Result<Vec<Id>> {
-    let sections = tx.select("id from sections where true").and_where("event_id = ?", Some(event));
+pub async fn sections_in_scope(reader: &mut Reader, event: Id, scope: AdmissionScope) -> Result<Vec<Id>> {
+    let sections = reader.select("id from sections where true").and_where("event_id = ?", Some(event));
     let sections = sections.and_where(&admission_scope::covers_sql("id"), scope.token());
     sections.push(" order by id").scalars().await
 }
 
 /// Returns the sections of these tokens as `(token, section)`, the oldest section first. The global token has none here.
-pub async fn sections_of_tokens(tx: &mut Tx, tokens: &[Id]) -> Result<Vec<(Id, Id)>> {
-    tx.select("token_id, section_id from token_sections where true")
+pub async fn sections_of_tokens(reader: &mut Reader, tokens: &[Id]) -> Result<Vec<(Id, Id)>> {
+    reader
+        .select("token_id, section_id from token_sections where true")
         .and_in("token_id", tokens.to_vec())
         .push(" order by section_id")
         .all()
@@ -149,8 +156,9 @@ pub async fn delete_sections(tx: &mut Tx, token: Id) -> Result<()> {
 }
 
 /// Returns whether a token covers a section of its own event.
-pub async fn covers(tx: &mut Tx, token: Id, section: Id) -> Result<bool> {
-    tx.select("s.id from sections s where")
+pub async fn covers(reader: &mut Reader, token: Id, section: Id) -> Result<bool> {
+    reader
+        .select("s.id from sections s where")
         .push_bind(" s.id = ?", section)
         .and_where(&admission_scope::covers_sql("s.id"), Some(token))
         .exists()

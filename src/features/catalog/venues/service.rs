@@ -11,7 +11,7 @@ use crate::features::catalog::regions;
 use crate::features::catalog::review::{self, SubmissionType};
 use crate::features::codes;
 use crate::kernel::auth::Caller;
-use crate::kernel::db::{Tx, ViolationExt, transaction};
+use crate::kernel::db::{Reader, Tx, ViolationExt, transaction};
 use crate::kernel::types::api_types::{AbsoluteUri, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
@@ -20,9 +20,9 @@ use crate::state::{App, Ctx};
 
 /// Returns the venues with these identifiers and their regions, without a permission check: an event includes its venue even
 /// before the venue is approved.
-pub async fn event_venues(app: &App, tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<HashMap<Id, EventVenue>> {
-    let rows = store::find_all(tx, ids).await?;
-    let regions = regions::views(app, tx, rows.iter().map(|row| row.region_id)).await?;
+pub async fn event_venues(app: &App, reader: &mut Reader, ids: impl IntoIterator<Item = Id>) -> Result<HashMap<Id, EventVenue>> {
+    let rows = store::find_all(reader, ids).await?;
+    let regions = regions::views(app, reader, rows.iter().map(|row| row.region_id)).await?;
     let venue = |row: VenueRow| {
         let (id, region) = (row.id, regions.get(&row.region_id).cloned().context("a foreign key holds a venue's region")?);
         let Venue { uri, name, longitude, latitude, address, map, .. } = view(row);
@@ -61,10 +61,10 @@ async fn create_in_tx(app: &App, tx: &mut Tx, caller: &Caller, new: &VenueCreate
 }
 
 pub async fn get(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Venue> {
-    let mut tx = ctx.unit.read().await?;
-    let row = store::find(&mut tx, id).await?.ok_or(Error::NOT_FOUND)?;
+    let mut reader = ctx.unit.read().await?;
+    let row = store::find(&mut reader, id).await?.ok_or(Error::NOT_FOUND)?;
     // Events show their venues.
-    if row.is_for(caller) || store::has_event_for(&mut tx, id, caller.account).await? {
+    if row.is_for(caller) || store::has_event_for(&mut reader, id, caller.account).await? {
         Ok(view(row))
     } else {
         Err(Error::FORBIDDEN)

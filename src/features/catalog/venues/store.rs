@@ -3,7 +3,7 @@
 use boxoffice_http::error::Result;
 
 use super::model::{VenueChangeRow, VenueCreate, VenueFilter, VenueRow, VenueUpdate};
-use crate::kernel::db::Tx;
+use crate::kernel::db::{Reader, Tx};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::folding::fold;
 use crate::kernel::types::id::Id;
@@ -17,20 +17,21 @@ macro_rules! columns {
 }
 
 /// Returns a page of approved venues, the oldest first.
-pub async fn list(tx: &mut Tx, filter: &VenueFilter) -> Result<PagedRows<VenueRow>> {
-    tx.list(columns!(), "from venues v where v.approved")
+pub async fn list(reader: &mut Reader, filter: &VenueFilter) -> Result<PagedRows<VenueRow>> {
+    reader
+        .list(columns!(), "from venues v where v.approved")
         .and_where("v.region_id = ?", filter.region.as_ref().map(|region| region.id))
         .and_contains("coalesce(v.folded_name, lower(v.name))", filter.name.as_deref())
         .page("v.id", filter.paging)
         .await
 }
 
-pub async fn find_all(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<VenueRow>> {
-    tx.select(concat!(columns!(), " from venues where true")).and_in("id", ids).all().await
+pub async fn find_all(reader: &mut Reader, ids: impl IntoIterator<Item = Id>) -> Result<Vec<VenueRow>> {
+    reader.select(concat!(columns!(), " from venues where true")).and_in("id", ids).all().await
 }
 
-pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<VenueRow>> {
-    tx.query(concat!("select ", columns!(), " from venues where id = $1")).bind(id).optional().await
+pub async fn find(reader: &mut Reader, id: Id) -> Result<Option<VenueRow>> {
+    reader.query(concat!("select ", columns!(), " from venues where id = $1")).bind(id).optional().await
 }
 
 /// Returns a venue, which can't be removed before the transaction ends.
@@ -76,17 +77,18 @@ pub async fn find_and_lock(tx: &mut Tx, id: Id) -> Result<Option<VenueRow>> {
 }
 
 /// Returns whether an event at a venue is public, or this account administers its host. Only looks at the latest 1,000 events.
-pub async fn has_event_for(tx: &mut Tx, id: Id, account: Option<Id>) -> Result<bool> {
-    tx.query(
-        "select exists (
+pub async fn has_event_for(reader: &mut Reader, id: Id, account: Option<Id>) -> Result<bool> {
+    reader
+        .query(
+            "select exists (
              select 1 from (select host_id, status from events where venue_id = $1 order by id desc limit 1000) e
              where e.status in ('Listed', 'Cancelled')
                  or exists (select 1 from host_administrators m where m.host_id = e.host_id and m.account_id = $2))",
-    )
-    .bind(id)
-    .bind(account)
-    .scalar()
-    .await
+        )
+        .bind(id)
+        .bind(account)
+        .scalar()
+        .await
 }
 
 /// Updates the fields present in `change` and leaves the others unchanged.
@@ -111,8 +113,8 @@ pub async fn update(tx: &mut Tx, id: Id, change: &VenueUpdate, now: Timestamp) -
 }
 
 /// Returns the time of the last change of a venue.
-pub async fn revised(tx: &mut Tx, id: Id) -> Result<Option<Timestamp>> {
-    Ok(tx.query("select revised from venues where id = $1").bind(id).optional_scalar::<Option<Timestamp>>().await?.flatten())
+pub async fn revised(reader: &mut Reader, id: Id) -> Result<Option<Timestamp>> {
+    Ok(reader.query("select revised from venues where id = $1").bind(id).optional_scalar::<Option<Timestamp>>().await?.flatten())
 }
 
 /// Locks the change of a venue, if there is one. Call it before the venue is locked (see the lock order in CONTRIBUTING.md).
@@ -138,8 +140,8 @@ pub async fn insert_change(tx: &mut Tx, before: &VenueRow) -> Result<()> {
 }
 
 /// Returns whether there is a change of a venue. A cheap check, because usually there is none.
-pub async fn has_changes(tx: &mut Tx) -> Result<bool> {
-    tx.query("select exists (select 1 from venue_changes)").scalar().await
+pub async fn has_changes(reader: &mut Reader) -> Result<bool> {
+    reader.query("select exists (select 1 from venue_changes)").scalar().await
 }
 
 /// Locks and returns a change of a venue that no other server works on.

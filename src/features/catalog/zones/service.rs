@@ -7,15 +7,15 @@ use boxoffice_http::error::{Error, Result};
 use super::model::{Zone, ZoneCreate, ZoneRow, ZoneUpdate};
 use super::store;
 use crate::features::codes;
-use crate::kernel::db::{Tx, ViolationExt, transaction};
+use crate::kernel::db::{Reader, Tx, ViolationExt, transaction};
 use crate::kernel::types::api_types::Uri;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{Page, PageRequest};
 use crate::state::Ctx;
 
 /// Returns the zones with these identifiers.
-pub async fn views(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<HashMap<Id, Zone>> {
-    let rows = store::find_all(tx, ids).await?;
+pub async fn views(reader: &mut Reader, ids: impl IntoIterator<Item = Id>) -> Result<HashMap<Id, Zone>> {
+    let rows = store::find_all(reader, ids).await?;
     Ok(rows.into_iter().map(|row| (row.id, view(row))).collect())
 }
 
@@ -26,8 +26,8 @@ pub async fn lock_shared(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Resu
 }
 
 /// Returns whether the zone exists.
-pub async fn exists(tx: &mut Tx, id: Id) -> Result<bool> {
-    Ok(store::find(tx, id).await?.is_some())
+pub async fn exists(reader: &mut Reader, id: Id) -> Result<bool> {
+    Ok(store::find(reader, id).await?.is_some())
 }
 
 pub async fn list(ctx: &Ctx, paging: PageRequest) -> Result<Page<Zone>> {

@@ -3,7 +3,7 @@
 use boxoffice_http::error::Result;
 
 use super::model::{ZoneRow, ZoneUpdate};
-use crate::kernel::db::Tx;
+use crate::kernel::db::{Reader, Tx};
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
 
@@ -15,8 +15,8 @@ macro_rules! columns {
 }
 
 /// Returns a page of zones, the oldest first.
-pub async fn list(tx: &mut Tx, paging: PageRequest) -> Result<PagedRows<ZoneRow>> {
-    tx.list(columns!(), "from zones").sized_page("id", "(400 + octet_length(name) + octet_length(description))", paging).await
+pub async fn list(reader: &mut Reader, paging: PageRequest) -> Result<PagedRows<ZoneRow>> {
+    reader.list(columns!(), "from zones").sized_page("id", "(400 + octet_length(name) + octet_length(description))", paging).await
 }
 
 /// Returns these zones, which can be neither removed nor resized before the transaction ends.
@@ -24,12 +24,12 @@ pub async fn find_and_lock_shared(tx: &mut Tx, ids: impl IntoIterator<Item = Id>
     tx.select(concat!(columns!(), " from zones where true")).and_in("id", ids).for_key_share().all().await
 }
 
-pub async fn find_all(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<ZoneRow>> {
-    tx.select(concat!(columns!(), " from zones where true")).and_in("id", ids).all().await
+pub async fn find_all(reader: &mut Reader, ids: impl IntoIterator<Item = Id>) -> Result<Vec<ZoneRow>> {
+    reader.select(concat!(columns!(), " from zones where true")).and_in("id", ids).all().await
 }
 
-pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<ZoneRow>> {
-    tx.query(concat!("select ", columns!(), " from zones where id = $1")).bind(id).optional().await
+pub async fn find(reader: &mut Reader, id: Id) -> Result<Option<ZoneRow>> {
+    reader.query(concat!("select ", columns!(), " from zones where id = $1")).bind(id).optional().await
 }
 
 pub async fn insert(tx: &mut Tx, row: &ZoneRow) -> Result<()> {

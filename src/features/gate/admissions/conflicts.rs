@@ -17,10 +17,10 @@ use crate::kernel::types::paging::Page;
 use crate::state::Ctx;
 
 pub async fn list(ctx: &Ctx, caller: &Caller, event: Id, filter: &ConflictFilter) -> Result<Page<AdmissionConflict>> {
-    let mut tx = ctx.unit.read().await?;
-    let event = events::load(&mut tx, event).await?;
-    let scope = tokens::authorize(&mut tx, caller, &event).await?;
-    let page = offline_store::list_conflicts(&mut tx, event.id, scope, filter).await?;
+    let mut reader = ctx.unit.read().await?;
+    let event = events::load(&mut reader, event).await?;
+    let scope = tokens::authorize(&mut reader, caller, &event).await?;
+    let page = offline_store::list_conflicts(&mut reader, event.id, scope, filter).await?;
     Ok(page.map(|row| view(&row)))
 }
 

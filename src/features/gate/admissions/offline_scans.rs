@@ -39,9 +39,9 @@ pub async fn upload(ctx: &Ctx, caller: &Caller, event: Id, new: &OfflineScanCrea
 
 /// Rejects callers who may not admit to the event.
 pub async fn check_access(ctx: &Ctx, caller: &Caller, event: Id) -> Result<()> {
-    let mut tx = ctx.unit.read().await?;
-    let event = events::load(&mut tx, event).await?;
-    tokens::authorize(&mut tx, caller, &event).await.map(drop)
+    let mut reader = ctx.unit.read().await?;
+    let event = events::load(&mut reader, event).await?;
+    tokens::authorize(&mut reader, caller, &event).await.map(drop)
 }
 
 /// The gate that uploads scans.

@@ -5,7 +5,7 @@ use boxoffice_http::error::Result;
 use super::model::{ConflictFilter, ConflictRow, NewConflict, ScannedTicketRow};
 use super::store;
 use crate::features::catalog::tokens::{self, AdmissionScope};
-use crate::kernel::db::Tx;
+use crate::kernel::db::{Reader, Tx};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PagedRows;
@@ -22,10 +22,15 @@ const FROM_CONFLICTS: &str = "from admission_conflicts c join tickets t on t.id 
      left join tokens k on k.id = a.token_id where true";
 
 /// Returns the tickets of an event with these serial numbers, with their admissions.
-pub async fn find_scanned(tx: &mut Tx, event: Id, serials: Vec<String>, scope: AdmissionScope) -> Result<Vec<ScannedTicketRow>> {
+pub async fn find_scanned(
+    reader: &mut Reader,
+    event: Id,
+    serials: Vec<String>,
+    scope: AdmissionScope,
+) -> Result<Vec<ScannedTicketRow>> {
     let columns = "t.id, t.serial, t.status, t.section_id, t.owner_id, t.issued, a.id as admission_id, a.redeemer, a.device,
          a.token_id, k.name as token_name, a.admitted, ";
-    store::find_with_admissions(tx, columns, event, serials, scope).await
+    store::find_with_admissions(reader, columns, event, serials, scope).await
 }
 
 /// Redeems tickets that are [locked](tickets::lock_by_serials) and Issued, at the times of their admissions. Returns their number.
@@ -38,8 +43,8 @@ pub async fn redeem(tx: &mut Tx, ids: Vec<Id>) -> Result<u64> {
 }
 
 /// Returns the tickets whose admissions by a device were undone, with the times of that.
-pub async fn undone_admissions(tx: &mut Tx, tickets: Vec<Id>, device: String) -> Result<Vec<(Id, Timestamp)>> {
-    let undone = tx.select("ticket_id, undone from undone_admissions where true").and_where("device = ?", Some(device));
+pub async fn undone_admissions(reader: &mut Reader, tickets: Vec<Id>, device: String) -> Result<Vec<(Id, Timestamp)>> {
+    let undone = reader.select("ticket_id, undone from undone_admissions where true").and_where("device = ?", Some(device));
     undone.and_in("ticket_id", tickets).all().await
 }
 
@@ -51,23 +56,24 @@ pub async fn insert_undone_admission(tx: &mut Tx, ticket: Id, device: String, un
 }
 
 /// Returns whether another gate has admitted the ticket of an admission.
-pub async fn has_conflict(tx: &mut Tx, admission: Id) -> Result<bool> {
-    tx.query("select exists (select 1 from admission_conflicts where admission_id = $1)").bind(admission).scalar().await
+pub async fn has_conflict(reader: &mut Reader, admission: Id) -> Result<bool> {
+    reader.query("select exists (select 1 from admission_conflicts where admission_id = $1)").bind(admission).scalar().await
 }
 
 /// Returns the conflicts of these tickets.
-pub async fn conflicts_of_tickets(tx: &mut Tx, tickets: Vec<Id>) -> Result<Vec<ConflictRow>> {
-    tx.select(concat!(conflict_columns!(), " ")).push(FROM_CONFLICTS).and_in("c.ticket_id", tickets).all().await
+pub async fn conflicts_of_tickets(reader: &mut Reader, tickets: Vec<Id>) -> Result<Vec<ConflictRow>> {
+    reader.select(concat!(conflict_columns!(), " ")).push(FROM_CONFLICTS).and_in("c.ticket_id", tickets).all().await
 }
 
 /// Returns a page of the conflicts of an event within the caller's admission scope, the oldest first.
 pub async fn list_conflicts(
-    tx: &mut Tx,
+    reader: &mut Reader,
     event: Id,
     scope: AdmissionScope,
     filter: &ConflictFilter,
 ) -> Result<PagedRows<ConflictRow>> {
-    tx.list(conflict_columns!(), FROM_CONFLICTS)
+    reader
+        .list(conflict_columns!(), FROM_CONFLICTS)
         .and_key("c.event_id", event)
         .and_where(&tokens::covers_sql("t.section_id"), scope.token())
         .and_where("(c.device = ? or a.device = ?)", filter.device.clone())

@@ -21,8 +21,7 @@ use crate::features::codes;
 use crate::features::identity::accounts::{self, AccountRow};
 use crate::features::sales::tickets::{self, TicketRow};
 use crate::kernel::auth::Caller;
-use crate::kernel::db::BatchOperation;
-use crate::kernel::db::Tx;
+use crate::kernel::db::{BatchOperation, Reader, Tx};
 use crate::kernel::types::api_types::non_blank;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
@@ -162,7 +161,11 @@ struct Refusals(HashMap<(EventScope, String), RefusedTicketRow>);
 
 impl Refusals {
     /// Loads the refused tickets of the requests that return reasons. A batch without refused tickets needs no query.
-    async fn load(tx: &mut Tx, scans: &[&ScanRequest], outcomes: &[Result<(EventScope, Vec<AdmissionRow>)>]) -> Result<Self> {
+    async fn load(
+        reader: &mut Reader,
+        scans: &[&ScanRequest],
+        outcomes: &[Result<(EventScope, Vec<AdmissionRow>)>],
+    ) -> Result<Self> {
         let mut serials_by_scope: BTreeMap<EventScope, Vec<String>> = BTreeMap::new();
         for (scan, outcome) in scans.iter().zip(outcomes) {
             if let Ok((scope, admitted)) = outcome
@@ -174,7 +177,7 @@ impl Refusals {
         }
         let mut refused = HashMap::new();
         for ((event, scope), serials) in serials_by_scope.into_iter().filter(|(_, serials)| !serials.is_empty()) {
-            let rows = store::find_refused(tx, event, serials, scope).await?;
+            let rows = store::find_refused(reader, event, serials, scope).await?;
             refused.extend(rows.into_iter().map(|row| (((event, scope), row.serial.clone()), row)));
         }
         Ok(Self(refused))
@@ -195,14 +198,14 @@ impl Refusals {
 
 /// Returns the admission scope of each request, or its error. Authorizes each pair of key and event once. Tickets of a cancelled
 /// event are not admitted, nor those of an event that admits tickets later.
-async fn authorize_scans(tx: &mut Tx, scans: &[&ScanRequest], now: Timestamp) -> Result<Vec<Result<AdmissionScope>>> {
+async fn authorize_scans(reader: &mut Reader, scans: &[&ScanRequest], now: Timestamp) -> Result<Vec<Result<AdmissionScope>>> {
     let ids: BTreeSet<Id> = scans.iter().map(|scan| scan.event).collect();
-    let events: HashMap<Id, EventRow> = events::find_all(tx, ids).await?.into_iter().map(|event| (event.id, event)).collect();
+    let events: HashMap<Id, EventRow> = events::find_all(reader, ids).await?.into_iter().map(|event| (event.id, event)).collect();
     let mut cache: HashMap<(Id, Id), Result<AdmissionScope>> = HashMap::new();
     for scan in scans {
         if let Entry::Vacant(entry) = cache.entry((scan.caller.key, scan.event)) {
             let scope = match events.get(&scan.event) {
-                Some(event) => tokens::authorize(tx, &scan.caller, event).await,
+                Some(event) => tokens::authorize(reader, &scan.caller, event).await,
                 None => Err(Error::NOT_FOUND),
             };
             entry.insert(Error::split_rejection(scope)?);
@@ -252,18 +255,18 @@ pub fn closed_reason(event: &EventRow, at: Timestamp) -> Option<RefusalReason> {
 }
 
 /// Returns the redeemer of a caller's admissions: the name in the request, or the default.
-pub async fn redeemer_name(tx: &mut Tx, caller: &Caller, given: Option<&str>) -> Result<String> {
+pub async fn redeemer_name(reader: &mut Reader, caller: &Caller, given: Option<&str>) -> Result<String> {
     if let Some(name) = non_blank(given) {
         return Ok(name.to_owned());
     }
-    let accounts = accounts::find_all(tx, caller.account).await?;
+    let accounts = accounts::find_all(reader, caller.account).await?;
     Ok(redeemer(caller, &accounts.into_iter().map(|account| (account.id, account.number)).collect()))
 }
 
 /// Returns the account numbers of the callers.
-async fn account_numbers(tx: &mut Tx, scans: &[&ScanRequest]) -> Result<HashMap<Id, String>> {
+async fn account_numbers(reader: &mut Reader, scans: &[&ScanRequest]) -> Result<HashMap<Id, String>> {
     let accounts: BTreeSet<Id> = scans.iter().filter_map(|scan| scan.caller.account).collect();
-    let accounts: Vec<AccountRow> = accounts::find_all(tx, accounts).await?;
+    let accounts: Vec<AccountRow> = accounts::find_all(reader, accounts).await?;
     Ok(accounts.into_iter().map(|account| (account.id, account.number)).collect())
 }
 

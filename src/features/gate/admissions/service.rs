@@ -13,7 +13,7 @@ use crate::features::catalog::tokens;
 use crate::features::identity::accounts::{self, AccountRow};
 use crate::features::sales::tickets::Serial;
 use crate::kernel::auth::Caller;
-use crate::kernel::db::Tx;
+use crate::kernel::db::Reader;
 use crate::kernel::types::api_types::OffsetSeconds;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::embedded::EmbeddedById;
@@ -22,27 +22,27 @@ use crate::kernel::types::paging::Page;
 use crate::state::Ctx;
 
 pub async fn list(ctx: &Ctx, caller: &Caller, event: Id, filter: &AdmissionFilter) -> Result<Page<Admission>> {
-    let mut tx = ctx.unit.read().await?;
-    let event = events::load(&mut tx, event).await?;
-    let scope = tokens::authorize(&mut tx, caller, &event).await?;
-    let page = store::list(&mut tx, event.id, scope, filter).await?;
-    scope.require_token(&mut tx).await?;
-    let entries = views(&mut tx, caller, page.rows, ctx.app.clock.now()).await?;
+    let mut reader = ctx.unit.read().await?;
+    let event = events::load(&mut reader, event).await?;
+    let scope = tokens::authorize(&mut reader, caller, &event).await?;
+    let page = store::list(&mut reader, event.id, scope, filter).await?;
+    scope.require_token(&mut reader).await?;
+    let entries = views(&mut reader, caller, page.rows, ctx.app.clock.now()).await?;
     Ok(filter.paging.page(page.total, entries))
 }
 
 pub async fn get(ctx: &Ctx, caller: &Caller, event: Id, admission: Id) -> Result<Admission> {
-    let mut tx = ctx.unit.read().await?;
-    let event = events::load(&mut tx, event).await?;
-    let row = store::find(&mut tx, event.id, admission).await?.ok_or(Error::NOT_FOUND)?;
-    let scope = tokens::authorize(&mut tx, caller, &event).await?;
-    scope.require(&mut tx, row.section_id).await?;
-    let mut views = views(&mut tx, caller, vec![row], ctx.app.clock.now()).await?;
+    let mut reader = ctx.unit.read().await?;
+    let event = events::load(&mut reader, event).await?;
+    let row = store::find(&mut reader, event.id, admission).await?.ok_or(Error::NOT_FOUND)?;
+    let scope = tokens::authorize(&mut reader, caller, &event).await?;
+    scope.require(&mut reader, row.section_id).await?;
+    let mut views = views(&mut reader, caller, vec![row], ctx.app.clock.now()).await?;
     views.pop().ok_or(Error::NOT_FOUND)
 }
 
-async fn views(tx: &mut Tx, caller: &Caller, rows: Vec<AdmissionRow>, now: Timestamp) -> Result<Vec<Admission>> {
-    let relations = Relations::load(tx, &rows, now).await?;
+async fn views(reader: &mut Reader, caller: &Caller, rows: Vec<AdmissionRow>, now: Timestamp) -> Result<Vec<Admission>> {
+    let relations = Relations::load(reader, &rows, now).await?;
     rows.into_iter().map(|row| relations.view(caller, row)).collect()
 }
 
@@ -54,11 +54,11 @@ pub struct Relations {
 
 impl Relations {
     /// Loads the sections and patrons of these admissions, each once.
-    pub async fn load<'a>(tx: &mut Tx, rows: impl IntoIterator<Item = &'a AdmissionRow>, now: Timestamp) -> Result<Self> {
+    pub async fn load<'a>(reader: &mut Reader, rows: impl IntoIterator<Item = &'a AdmissionRow>, now: Timestamp) -> Result<Self> {
         let (sections, patrons): (BTreeSet<Id>, BTreeSet<Id>) =
             rows.into_iter().map(|row| (row.section_id, row.patron_id)).unzip();
-        let patrons = accounts::find_all(tx, patrons).await?.into_iter().map(|patron| (patron.id, patron)).collect();
-        Ok(Self { sections: sections::find_embedded(tx, sections, now).await?, patrons })
+        let patrons = accounts::find_all(reader, patrons).await?.into_iter().map(|patron| (patron.id, patron)).collect();
+        Ok(Self { sections: sections::find_embedded(reader, sections, now).await?, patrons })
     }
 
     /// Returns one of these admissions as a response to this caller.

@@ -4,7 +4,7 @@ use boxoffice_http::error::Result;
 
 use super::model::{AdmissionFilter, AdmissionRow, RefusedTicketRow};
 use crate::features::catalog::tokens::{self, AdmissionScope};
-use crate::kernel::db::{DbRow, Tx, list_count_sql};
+use crate::kernel::db::{DbRow, Reader, Tx, list_count_sql};
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PagedRows;
 
@@ -17,8 +17,13 @@ macro_rules! columns {
 }
 
 /// Returns a page of the admissions to an event within the caller's admission scope, the oldest first.
-pub async fn list(tx: &mut Tx, event: Id, scope: AdmissionScope, filter: &AdmissionFilter) -> Result<PagedRows<AdmissionRow>> {
-    let admissions = tx.list(columns!(), "from admissions a join tickets t on t.id = a.ticket_id where true");
+pub async fn list(
+    reader: &mut Reader,
+    event: Id,
+    scope: AdmissionScope,
+    filter: &AdmissionFilter,
+) -> Result<PagedRows<AdmissionRow>> {
+    let admissions = reader.list(columns!(), "from admissions a join tickets t on t.id = a.ticket_id where true");
     let admissions = admissions.and_key("a.event_id", event);
     let of_section = list_count_sql("section admissions", "s.id");
     let count = format!("coalesce((select cast(sum({of_section}) as bigint) from sections s where s.event_id = ?");
@@ -43,16 +48,17 @@ pub async fn list(tx: &mut Tx, event: Id, scope: AdmissionScope, filter: &Admiss
         .await
 }
 
-pub async fn find(tx: &mut Tx, event: Id, id: Id) -> Result<Option<AdmissionRow>> {
-    tx.query(concat!(
-        "select ",
-        columns!(),
-        " from admissions a join tickets t on t.id = a.ticket_id where a.id = $1 and a.event_id = $2"
-    ))
-    .bind(id)
-    .bind(event)
-    .optional()
-    .await
+pub async fn find(reader: &mut Reader, event: Id, id: Id) -> Result<Option<AdmissionRow>> {
+    reader
+        .query(concat!(
+            "select ",
+            columns!(),
+            " from admissions a join tickets t on t.id = a.ticket_id where a.id = $1 and a.event_id = $2"
+        ))
+        .bind(id)
+        .bind(event)
+        .optional()
+        .await
 }
 
 pub async fn insert(tx: &mut Tx, rows: &[&AdmissionRow]) -> Result<()> {
@@ -78,22 +84,27 @@ pub async fn delete(tx: &mut Tx, id: Id) -> Result<bool> {
 }
 
 /// Returns the tickets of an event with these serial numbers, with their admissions.
-pub async fn find_refused(tx: &mut Tx, event: Id, serials: Vec<String>, scope: AdmissionScope) -> Result<Vec<RefusedTicketRow>> {
+pub async fn find_refused(
+    reader: &mut Reader,
+    event: Id,
+    serials: Vec<String>,
+    scope: AdmissionScope,
+) -> Result<Vec<RefusedTicketRow>> {
     let columns =
         "t.serial, t.status, a.id as admission_id, a.redeemer, a.device, a.token_id, k.name as token_name, a.admitted, ";
-    find_with_admissions(tx, columns, event, serials, scope).await
+    find_with_admissions(reader, columns, event, serials, scope).await
 }
 
 /// Returns columns of the tickets of an event with these serial numbers and of their admissions, and whether the scope covers them.
 /// The columns end with a comma.
 pub(super) async fn find_with_admissions<R: DbRow>(
-    tx: &mut Tx,
+    reader: &mut Reader,
     columns: &str,
     event: Id,
     serials: Vec<String>,
     scope: AdmissionScope,
 ) -> Result<Vec<R>> {
-    let tickets = tx.select(columns);
+    let tickets = reader.select(columns);
     let tickets = match scope.token() {
         Some(token) => tickets.push_bind(&tokens::covers_sql("t.section_id"), token),
         None => tickets.push("true"),

@@ -16,7 +16,7 @@ use crate::features::catalog::hosts;
 use crate::features::codes;
 use crate::features::sales::tickets;
 use crate::kernel::auth::Caller;
-use crate::kernel::db::{Tx, transaction};
+use crate::kernel::db::{Reader, Tx, transaction};
 use crate::kernel::types::id::Id;
 use crate::state::{App, Ctx};
 
@@ -57,10 +57,10 @@ async fn undo_in_tx(app: &App, tx: &mut Tx, caller: &Caller, event: Id, admissio
 }
 
 /// Rejects callers other than host administrators, platform administrators and the keys of the token that admitted the ticket.
-async fn authorize(tx: &mut Tx, caller: &Caller, event: &EventRow, admission: &AdmissionRow) -> Result<()> {
+async fn authorize(reader: &mut Reader, caller: &Caller, event: &EventRow, admission: &AdmissionRow) -> Result<()> {
     if caller.scope == Scope::Redeemer {
         let is_own = caller.admission_claims.is_some_and(|claims| admission.token_id == Some(claims.token));
         return if is_own { Ok(()) } else { Err(Error::FORBIDDEN) };
     }
-    hosts::require_administrator(tx, caller, event.host_id).await
+    hosts::require_administrator(reader, caller, event.host_id).await
 }

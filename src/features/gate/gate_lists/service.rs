@@ -28,14 +28,14 @@ pub async fn get(ctx: &Ctx, caller: &Caller, event: Id, query: &GateListQuery) -
     // Before the read, so that the next load has all changes after it.
     let now = ctx.app.clock.now();
     // A gate loads the complete list if its sections have changed, so they must be those of the tickets.
-    let mut tx = ctx.unit.read_snapshot().await?;
-    let event = events::load(&mut tx, event).await?;
-    let scope = tokens::authorize(&mut tx, caller, &event).await?;
-    scope.require_token(&mut tx).await?;
-    let sections = tokens::sections_in_scope(&mut tx, event.id, scope).await?;
+    let mut reader = ctx.unit.read_snapshot().await?;
+    let event = events::load(&mut reader, event).await?;
+    let scope = tokens::authorize(&mut reader, caller, &event).await?;
+    scope.require_token(&mut reader).await?;
+    let sections = tokens::sections_in_scope(&mut reader, event.id, scope).await?;
     let since = query.modified_since.map(|since| since.0);
-    let rows = tickets::list_for_gate(&mut tx, event.id, scope, since, query.after(), PAGE_TICKETS).await?;
-    tx.commit().await?;
+    let rows = tickets::list_for_gate(&mut reader, event.id, scope, since, query.after(), PAGE_TICKETS).await?;
+    reader.end().await?;
     let is_full = i64::try_from(rows.len()).is_ok_and(|count| count == PAGE_TICKETS);
     let last = rows.last().map(|row| row.id).filter(|_| is_full);
     let mut groups: BTreeMap<(Id, &str), (TicketStatus, Vec<String>)> = BTreeMap::new();

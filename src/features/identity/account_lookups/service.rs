@@ -7,7 +7,7 @@ use crate::features::identity::accounts;
 use crate::state::Ctx;
 
 pub async fn look_up(ctx: &Ctx, lookup: LookupCreate) -> Result<Lookup> {
-    let mut tx = ctx.unit.read().await?;
-    let found = accounts::exists(&mut tx, &lookup.identification, lookup.role.map(Into::into)).await?;
+    let mut reader = ctx.unit.read().await?;
+    let found = accounts::exists(&mut reader, &lookup.identification, lookup.role.map(Into::into)).await?;
     Ok(Lookup { identification: lookup.identification, role: lookup.role, found })
 }

@@ -15,7 +15,7 @@ use boxoffice_http::traces::Span;
 use super::model::{AccountNumber, AccountRow};
 use super::store;
 use crate::kernel::auth::Caller;
-use crate::kernel::db::{Batcher, Tx};
+use crate::kernel::db::{Batcher, Reader};
 use crate::kernel::types::id::Id;
 use crate::state::{App, Ctx};
 
@@ -36,7 +36,7 @@ pub trait AccountPage: Clone + Send + Sync + 'static {
     /// Returns an error if the database fails.
     fn read(
         app: &App,
-        tx: &mut Tx,
+        reader: &mut Reader,
         key: Self::Key,
         accounts: &[AccountRow],
     ) -> impl Future<Output = Result<HashMap<Id, Self>>> + Send;
@@ -90,10 +90,11 @@ impl<P: AccountPage> AccountLists<P> {
 
 /// Reads the lists of these accounts, and returns them in the same order.
 async fn read_batch<P: AccountPage>(app: Arc<App>, key: P::Key, requests: Vec<ListRequest>) -> Result<Vec<FoundList<P>>> {
-    let mut tx = app.db.read().await?.traced(&Span::of_batch("read lists of accounts", requests.iter().map(|(_, span)| span)));
+    let mut reader =
+        app.db.read().await?.traced(&Span::of_batch("read lists of accounts", requests.iter().map(|(_, span)| span)));
     let numbers = requests.iter().map(|(number, _)| number.0.clone()).collect();
-    let accounts = store::find_by_numbers(&mut tx, numbers).await?;
-    let mut pages = P::read(&app, &mut tx, key, &accounts).await?;
+    let accounts = store::find_by_numbers(&mut reader, numbers).await?;
+    let mut pages = P::read(&app, &mut reader, key, &accounts).await?;
     let list = |account: AccountRow| {
         let (number, page) = (account.number.clone(), pages.remove(&account.id));
         (number, Arc::new(AccountList { account, page }))

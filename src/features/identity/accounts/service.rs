@@ -16,7 +16,7 @@ use super::notice::{self, ChangedBy, Credential};
 use super::store;
 use crate::features::codes;
 use crate::kernel::auth::{self, Caller, HashRequester};
-use crate::kernel::db::{StaleRead, Tx, ViolationExt, transaction};
+use crate::kernel::db::{Reader, StaleRead, Tx, ViolationExt, transaction};
 use crate::kernel::outbox;
 use crate::kernel::types::api_types::{BirthDate, Uri};
 use crate::kernel::types::id::Id;
@@ -171,16 +171,16 @@ async fn limit_taken_names<T>(ctx: &Ctx, caller: &Caller, address: IpAddr, work:
 ///
 /// # Errors
 /// [`Error::NOT_FOUND`] if there is no such account, [`Error::FORBIDDEN`] for any other caller.
-pub async fn load(tx: &mut Tx, caller: &Caller, number: &AccountNumber) -> Result<AccountRow> {
-    let row = store::find_by_number(tx, number).await?.ok_or(Error::NOT_FOUND)?;
+pub async fn load(reader: &mut Reader, caller: &Caller, number: &AccountNumber) -> Result<AccountRow> {
+    let row = store::find_by_number(reader, number).await?.ok_or(Error::NOT_FOUND)?;
     caller.require_account(row.id)?;
     Ok(row)
 }
 
 /// Returns the accounts with these identifiers as this caller may see them, in one query. The caller's own account has all
 /// fields, and a platform administrator gets all fields of every account. Other accounts are reduced by [`view_for_others`].
-pub async fn views_for(tx: &mut Tx, caller: &Caller, ids: impl IntoIterator<Item = Id>) -> Result<HashMap<Id, Account>> {
-    Ok(store::find_all(tx, ids).await?.into_iter().map(|row| (row.id, view_for(caller, row))).collect())
+pub async fn views_for(reader: &mut Reader, caller: &Caller, ids: impl IntoIterator<Item = Id>) -> Result<HashMap<Id, Account>> {
+    Ok(store::find_all(reader, ids).await?.into_iter().map(|row| (row.id, view_for(caller, row))).collect())
 }
 
 /// Returns one account as this caller may see it; see [`views_for`].
@@ -339,8 +339,8 @@ pub async fn reset_password(app: &App, tx: &mut Tx, account: &AccountRow, passwo
 /// Rejects a username or an e-mail address that another account has. If both are taken, the error names both.
 ///
 /// The unique indexes reject concurrent requests as well, but the database reports only one of the two violations.
-async fn require_free(tx: &mut Tx, id: Id, username: Option<&str>, email: Option<&str>) -> Result<()> {
-    match store::conflicting_fields(tx, id, username, email).await? {
+async fn require_free(reader: &mut Reader, id: Id, username: Option<&str>, email: Option<&str>) -> Result<()> {
+    match store::conflicting_fields(reader, id, username, email).await? {
         (false, false) => Ok(()),
         (true, false) => Err(conflict_error(&["username"])),
         (false, true) => Err(conflict_error(&["email"])),

@@ -7,7 +7,7 @@ use boxoffice_http::error::Result;
 use super::folded_names::folded_names;
 use super::model::{AccountFilter, AccountNumber, AccountRow, AccountUpdate, Role};
 use crate::kernel::auth::KeyKind;
-use crate::kernel::db::{Tx, Writes};
+use crate::kernel::db::{Reader, Tx, Writes};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::language::Language;
@@ -31,8 +31,8 @@ pub fn bytes_sql(id: &str) -> String {
 }
 
 /// Returns the sizes of these accounts in a page, in bytes.
-pub async fn sizes(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<HashMap<Id, i64>> {
-    let sizes = tx.select(&format!("p.id, cast({BYTES} as bigint) from accounts p where true"));
+pub async fn sizes(reader: &mut Reader, ids: impl IntoIterator<Item = Id>) -> Result<HashMap<Id, i64>> {
+    let sizes = reader.select(&format!("p.id, cast({BYTES} as bigint) from accounts p where true"));
     Ok(sizes.and_in("p.id", ids).all::<(Id, i64)>().await?.into_iter().collect())
 }
 
@@ -63,38 +63,38 @@ pub async fn set_folded_names(tx: &mut Tx, texts: &[(Id, String)]) -> Result<()>
 }
 
 /// Returns whether any account exists.
-pub async fn exists_any(tx: &mut Tx) -> Result<bool> {
-    tx.query("select exists (select 1 from accounts)").scalar().await
+pub async fn exists_any(reader: &mut Reader) -> Result<bool> {
+    reader.query("select exists (select 1 from accounts)").scalar().await
 }
 
 /// Returns the account with this identifier, removed or not.
-pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<AccountRow>> {
-    tx.query(concat!("select ", columns!(), " from accounts where id = $1")).bind(id).optional().await
+pub async fn find(reader: &mut Reader, id: Id) -> Result<Option<AccountRow>> {
+    reader.query(concat!("select ", columns!(), " from accounts where id = $1")).bind(id).optional().await
 }
 
 /// Returns the account with this number, unless it has been removed.
-pub async fn find_by_number(tx: &mut Tx, number: impl AsRef<str>) -> Result<Option<AccountRow>> {
-    let find = tx.query(concat!("select ", columns!(), " from accounts where number = $1 and removed = false"));
+pub async fn find_by_number(reader: &mut Reader, number: impl AsRef<str>) -> Result<Option<AccountRow>> {
+    let find = reader.query(concat!("select ", columns!(), " from accounts where number = $1 and removed = false"));
     find.bind(number.as_ref().to_owned()).optional().await
 }
 
 /// Returns the accounts with these numbers that have not been removed, in no particular order.
-pub async fn find_by_numbers(tx: &mut Tx, numbers: Vec<String>) -> Result<Vec<AccountRow>> {
-    tx.select(concat!(columns!(), " from accounts where removed = false")).and_in("number", numbers).all().await
+pub async fn find_by_numbers(reader: &mut Reader, numbers: Vec<String>) -> Result<Vec<AccountRow>> {
+    reader.select(concat!(columns!(), " from accounts where removed = false")).and_in("number", numbers).all().await
 }
 
 /// Returns the identifier by which a list is filtered, for the number of an account in a filter, removed or not: orders and the audit
 /// log keep the data of removed accounts. [`Id::NONE`], which filters everything out, if no account has the number.
-pub async fn id_for_filter(tx: &mut Tx, number: Option<&AccountNumber>) -> Result<Option<Id>> {
+pub async fn id_for_filter(reader: &mut Reader, number: Option<&AccountNumber>) -> Result<Option<Id>> {
     match number {
-        Some(number) => Ok(Some(id_of(tx, number).await?.unwrap_or(Id::NONE))),
+        Some(number) => Ok(Some(id_of(reader, number).await?.unwrap_or(Id::NONE))),
         None => Ok(None),
     }
 }
 
 /// Returns the identifier of the account with this number, removed or not.
-pub async fn id_of(tx: &mut Tx, number: impl AsRef<str>) -> Result<Option<Id>> {
-    tx.query("select id from accounts where number = $1").bind(number.as_ref().to_owned()).optional_scalar().await
+pub async fn id_of(reader: &mut Reader, number: impl AsRef<str>) -> Result<Option<Id>> {
+    reader.query("select id from accounts where number = $1").bind(number.as_ref().to_owned()).optional_scalar().await
 }
 
 /// Locks and returns the account, unless it has been removed. The row includes all earlier changes; later changes by other
@@ -116,25 +116,26 @@ pub async fn lock_administrators(tx: &mut Tx) -> Result<()> {
 }
 
 /// Returns the active platform administrators, the oldest account first.
-pub async fn administrators(tx: &mut Tx) -> Result<Vec<Id>> {
-    let administrators = tx.query("select id from accounts where role = 'administrator' and activated order by id");
+pub async fn administrators(reader: &mut Reader) -> Result<Vec<Id>> {
+    let administrators = reader.query("select id from accounts where role = 'administrator' and activated order by id");
     administrators.scalars().await
 }
 
 /// Returns whether a platform administrator other than this one is active.
-pub async fn has_other_administrators(tx: &mut Tx, id: Id) -> Result<bool> {
+pub async fn has_other_administrators(reader: &mut Reader, id: Id) -> Result<bool> {
     let other = "select exists (select 1 from accounts where role = 'administrator' and activated and id <> $1)";
-    tx.query(other).bind(id).scalar().await
+    reader.query(other).bind(id).scalar().await
 }
 
 /// Returns the accounts with these identifiers, in no particular order.
-pub async fn find_all(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<AccountRow>> {
-    tx.select(concat!(columns!(), " from accounts where true")).and_in("id", ids).all().await
+pub async fn find_all(reader: &mut Reader, ids: impl IntoIterator<Item = Id>) -> Result<Vec<AccountRow>> {
+    reader.select(concat!(columns!(), " from accounts where true")).and_in("id", ids).all().await
 }
 
 /// Returns a page of accounts, the oldest first.
-pub async fn list(tx: &mut Tx, filter: &AccountFilter) -> Result<PagedRows<AccountRow>> {
-    tx.list(columns!(), "from accounts a where a.removed = false")
+pub async fn list(reader: &mut Reader, filter: &AccountFilter) -> Result<PagedRows<AccountRow>> {
+    reader
+        .list(columns!(), "from accounts a where a.removed = false")
         .and_where("a.number = ?", filter.number.clone().map(|number| number.0))
         .and_where("lower(a.email) = lower(?)", filter.email.clone())
         .and_where("lower(a.username) = lower(?)", filter.username.clone())
@@ -143,8 +144,13 @@ pub async fn list(tx: &mut Tx, filter: &AccountFilter) -> Result<PagedRows<Accou
 }
 
 /// Returns whether an account other than `id` has this username, and whether one has this e-mail address.
-pub async fn conflicting_fields(tx: &mut Tx, id: Id, username: Option<&str>, email: Option<&str>) -> Result<(bool, bool)> {
-    let conflicts = tx.query(
+pub async fn conflicting_fields(
+    reader: &mut Reader,
+    id: Id,
+    username: Option<&str>,
+    email: Option<&str>,
+) -> Result<(bool, bool)> {
+    let conflicts = reader.query(
         "select exists (select 1 from accounts where lower(username) = lower($2) and id <> $1),
          exists (select 1 from accounts where lower(email) = lower($3) and id <> $1)",
     );
@@ -208,35 +214,36 @@ pub fn can_be_identification(identification: &str) -> bool {
 }
 
 /// Returns whether an account has this username or e-mail address, and this role if one is set.
-pub async fn exists(tx: &mut Tx, identification: &str, role: Option<Role>) -> Result<bool> {
+pub async fn exists(reader: &mut Reader, identification: &str, role: Option<Role>) -> Result<bool> {
     if !can_be_identification(identification) {
         return Ok(false);
     }
-    tx.query(
-        "select exists (select 1 from accounts
+    reader
+        .query(
+            "select exists (select 1 from accounts
          where (lower(username) = lower($1) or lower(email) = lower($1)) and role = coalesce($2, role)
          and removed = false)",
-    )
-    .bind(identification.to_owned())
-    .bind(role)
-    .scalar()
-    .await
+        )
+        .bind(identification.to_owned())
+        .bind(role)
+        .scalar()
+        .await
 }
 
 /// Returns the identifier of the active account with this e-mail address.
-pub async fn id_of_email(tx: &mut Tx, email: &str) -> Result<Option<Id>> {
+pub async fn id_of_email(reader: &mut Reader, email: &str) -> Result<Option<Id>> {
     if !can_be_identification(email) {
         return Ok(None);
     }
     let query = "select id from accounts where lower(email) = lower($1) and removed = false and activated";
-    tx.query(query).bind(email.to_owned()).optional_scalar().await
+    reader.query(query).bind(email.to_owned()).optional_scalar().await
 }
 
 /// Returns the accounts with these e-mail addresses that have not been removed, in no particular order.
-pub async fn find_by_emails(tx: &mut Tx, emails: impl IntoIterator<Item = &str>) -> Result<Vec<AccountRow>> {
+pub async fn find_by_emails(reader: &mut Reader, emails: impl IntoIterator<Item = &str>) -> Result<Vec<AccountRow>> {
     let emails: Vec<String> =
         emails.into_iter().filter(|email| can_be_identification(email)).map(str::to_ascii_lowercase).collect();
-    tx.select(concat!(columns!(), " from accounts where removed = false")).and_in("lower(email)", emails).all().await
+    reader.select(concat!(columns!(), " from accounts where removed = false")).and_in("lower(email)", emails).all().await
 }
 
 /// Locks and returns the account with this e-mail address, like [`lock`].

@@ -4,7 +4,7 @@ use boxoffice_http::error::Result;
 
 use super::model::{IntegrationRow, ProgramKeyRow};
 use crate::kernel::auth::KeyKind;
-use crate::kernel::db::Tx;
+use crate::kernel::db::{Reader, Tx};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
@@ -18,29 +18,31 @@ macro_rules! columns {
 
 /// Returns a page of integrations that have not ended, the oldest first. Keys without an account belong to client applications
 /// and are left out.
-pub async fn list(tx: &mut Tx, paging: PageRequest) -> Result<PagedRows<IntegrationRow>> {
+pub async fn list(reader: &mut Reader, paging: PageRequest) -> Result<PagedRows<IntegrationRow>> {
     // The kind is part of the SQL text, so that the database can use the partial index of integrations.
-    tx.list(
-        columns!(),
-        "from api_keys k join accounts a on a.id = k.account_id
+    reader
+        .list(
+            columns!(),
+            "from api_keys k join accounts a on a.id = k.account_id
          where k.kind = 'integration' and k.ended is null and a.removed = false",
-    )
-    .page("k.id", paging)
-    .await
+        )
+        .page("k.id", paging)
+        .await
 }
 
 /// Returns an integration that has not ended.
-pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<IntegrationRow>> {
-    tx.query(concat!(
-        "select ",
-        columns!(),
-        " from api_keys k join accounts a on a.id = k.account_id
+pub async fn find(reader: &mut Reader, id: Id) -> Result<Option<IntegrationRow>> {
+    reader
+        .query(concat!(
+            "select ",
+            columns!(),
+            " from api_keys k join accounts a on a.id = k.account_id
          where k.id = $1 and k.kind = $2 and k.ended is null and a.removed = false"
-    ))
-    .bind(id)
-    .bind(KeyKind::Integration)
-    .optional()
-    .await
+        ))
+        .bind(id)
+        .bind(KeyKind::Integration)
+        .optional()
+        .await
 }
 
 /// Ends an integration. Returns whether there was one to end.
@@ -51,13 +53,14 @@ pub async fn end(tx: &mut Tx, id: Id, now: Timestamp) -> Result<bool> {
 }
 
 /// Returns a page of all keys of client programs that have not ended, the oldest first, also of those without an account.
-pub async fn list_keys(tx: &mut Tx, paging: PageRequest) -> Result<PagedRows<ProgramKeyRow>> {
-    tx.list(
-        columns!(),
-        "from api_keys k left join accounts a on a.id = k.account_id where k.kind = 'integration' and k.ended is null",
-    )
-    .page("k.id", paging)
-    .await
+pub async fn list_keys(reader: &mut Reader, paging: PageRequest) -> Result<PagedRows<ProgramKeyRow>> {
+    reader
+        .list(
+            columns!(),
+            "from api_keys k left join accounts a on a.id = k.account_id where k.kind = 'integration' and k.ended is null",
+        )
+        .page("k.id", paging)
+        .await
 }
 
 /// Ends a key of a client program, also of one without an account. Returns whether there was one to end.

@@ -106,9 +106,9 @@ pub async fn delete_expired_before(ctx: &Ctx, before: Timestamp) -> Result<u64> 
 /// Returns the session of the caller's key.
 pub async fn active(ctx: &Ctx, caller: &Caller, key: String) -> Result<Session> {
     let account = account_of(caller)?;
-    let mut tx = ctx.unit.read().await?;
-    let started = store::started_at(&mut tx, caller.key).await?;
-    let account = accounts::find(&mut tx, account).await?.ok_or(Error::NOT_FOUND)?;
+    let mut reader = ctx.unit.read().await?;
+    let started = store::started_at(&mut reader, caller.key).await?;
+    let account = accounts::find(&mut reader, account).await?.ok_or(Error::NOT_FOUND)?;
     Ok(view(caller.key, key, started, account))
 }
 
@@ -121,18 +121,18 @@ pub async fn end(ctx: &Ctx, caller: &Caller) -> Result<()> {
 /// Returns a page of all sessions of an account, open or not.
 pub async fn list(ctx: &Ctx, caller: &Caller, number: &AccountNumber, paging: PageRequest) -> Result<Page<AccountSession>> {
     let now = ctx.app.clock.now();
-    let mut tx = ctx.unit.read().await?;
-    let account = accounts::load(&mut tx, caller, number).await?;
-    let page = store::list(&mut tx, account.id, paging).await?;
+    let mut reader = ctx.unit.read().await?;
+    let account = accounts::load(&mut reader, caller, number).await?;
+    let page = store::list(&mut reader, account.id, paging).await?;
     let account = accounts::view(account);
     Ok(page.map(|row| account_view(&row, account.clone(), now)))
 }
 
 /// Returns one session of an account.
 pub async fn get(ctx: &Ctx, caller: &Caller, path: &SessionPath) -> Result<AccountSession> {
-    let mut tx = ctx.unit.read().await?;
-    let account = accounts::load(&mut tx, caller, &path.number).await?;
-    let row = store::find(&mut tx, account.id, path.session).await?.ok_or(Error::NOT_FOUND)?;
+    let mut reader = ctx.unit.read().await?;
+    let account = accounts::load(&mut reader, caller, &path.number).await?;
+    let row = store::find(&mut reader, account.id, path.session).await?.ok_or(Error::NOT_FOUND)?;
     Ok(account_view(&row, accounts::view(account), ctx.app.clock.now()))
 }
 

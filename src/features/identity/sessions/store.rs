@@ -5,7 +5,7 @@ use boxoffice_http::error::Result;
 use super::model::{Credentials, SessionRow};
 use crate::features::identity::accounts;
 use crate::kernel::auth::KeyKind;
-use crate::kernel::db::Tx;
+use crate::kernel::db::{Reader, Tx};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
@@ -19,11 +19,11 @@ macro_rules! columns {
 
 /// Returns the account with this username or e-mail address, and its password hash. At most one account matches, because no
 /// username contains an `@`.
-pub async fn credentials(tx: &mut Tx, identification: &str) -> Result<Option<Credentials>> {
+pub async fn credentials(reader: &mut Reader, identification: &str) -> Result<Option<Credentials>> {
     if !accounts::can_be_identification(identification) {
         return Ok(None);
     }
-    tx.query("select id, number, username, email, role, verified, activated, first_name, last_name, title, date_of_birth, phone, country,
+    reader.query("select id, number, username, email, role, verified, activated, first_name, last_name, title, date_of_birth, phone, country,
          first_address_line, second_address_line, city, state, language, guest, removed, password_hash
          from accounts where (lower(username) = lower($1) or lower(email) = lower($1)) and removed = false")
         .bind(identification.to_owned())
@@ -46,21 +46,23 @@ pub async fn lock(tx: &mut Tx, account: Id, password_hash: &str, new_hash: &str)
 }
 
 /// Returns the creation time of this key.
-pub async fn started_at(tx: &mut Tx, key: Id) -> Result<Timestamp> {
-    tx.query("select created from api_keys where id = $1").bind(key).scalar().await
+pub async fn started_at(reader: &mut Reader, key: Id) -> Result<Timestamp> {
+    reader.query("select created from api_keys where id = $1").bind(key).scalar().await
 }
 
 /// Returns a page of the account's sessions, the oldest first.
-pub async fn list(tx: &mut Tx, account: Id, paging: PageRequest) -> Result<PagedRows<SessionRow>> {
-    tx.list(columns!(), "from api_keys where true")
+pub async fn list(reader: &mut Reader, account: Id, paging: PageRequest) -> Result<PagedRows<SessionRow>> {
+    reader
+        .list(columns!(), "from api_keys where true")
         .and_where("account_id = ?", Some(account))
         .and_where("kind = ?", Some(KeyKind::Session))
         .page("id", paging)
         .await
 }
 
-pub async fn find(tx: &mut Tx, account: Id, id: Id) -> Result<Option<SessionRow>> {
-    tx.query(concat!("select ", columns!(), " from api_keys where id = $1 and account_id = $2 and kind = $3"))
+pub async fn find(reader: &mut Reader, account: Id, id: Id) -> Result<Option<SessionRow>> {
+    reader
+        .query(concat!("select ", columns!(), " from api_keys where id = $1 and account_id = $2 and kind = $3"))
         .bind(id)
         .bind(account)
         .bind(KeyKind::Session)
@@ -81,9 +83,9 @@ pub async fn end_all(tx: &mut Tx, account: Id, now: Timestamp) -> Result<u64> {
 }
 
 /// Returns whether someone has signed in to the account from this address since then.
-pub async fn is_known_address(tx: &mut Tx, account: Id, digest: &str, since: Timestamp) -> Result<bool> {
+pub async fn is_known_address(reader: &mut Reader, account: Id, digest: &str, since: Timestamp) -> Result<bool> {
     let known = "select exists (select 1 from login_addresses where account_id = $1 and address = $2 and seen > $3)";
-    tx.query(known).bind(account).bind(digest.to_owned()).bind(since).scalar().await
+    reader.query(known).bind(account).bind(digest.to_owned()).bind(since).scalar().await
 }
 
 /// Stores the time of the last log-in from an address.

@@ -13,7 +13,7 @@ use crate::features::codes;
 use crate::features::identity::accounts::{self, AccountRow};
 use crate::features::identity::sessions;
 use crate::kernel::auth::HashRequester;
-use crate::kernel::db::{Tx, transaction};
+use crate::kernel::db::{Reader, Tx, transaction};
 use crate::kernel::outbox::{self, Mail, MailTemplate, Recipient};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
@@ -101,13 +101,13 @@ pub async fn get(ctx: &Ctx, kind: CodePurpose, identifier: Identifier) -> Result
 /// Returns a code and its account.
 async fn look_up(ctx: &Ctx, kind: CodePurpose, identifier: Identifier) -> Result<(VerificationCode, AccountRow)> {
     let now = ctx.app.clock.now();
-    let mut tx = ctx.unit.read().await?;
-    let row = store::find(&mut tx, kind, &secret::hash(&identifier.0)).await?.ok_or(Error::NOT_FOUND)?;
-    let account = accounts::find(&mut tx, row.account_id).await?.ok_or(Error::NOT_FOUND)?;
+    let mut reader = ctx.unit.read().await?;
+    let row = store::find(&mut reader, kind, &secret::hash(&identifier.0)).await?.ok_or(Error::NOT_FOUND)?;
+    let account = accounts::find(&mut reader, row.account_id).await?.ok_or(Error::NOT_FOUND)?;
     let validity = match row.status {
         CodeStatus::Used => CodeValidity::Used,
         CodeStatus::Pending if row.expires > now && row.tries < MAX_ATTEMPTS && email_unchanged(&account, &row) => {
-            if within_attempt_limit(&mut tx, row.group(), now).await? {
+            if within_attempt_limit(&mut reader, row.group(), now).await? {
                 CodeValidity::Open
             } else {
                 CodeValidity::Over
@@ -197,17 +197,17 @@ async fn record_attempt(app: &App, tx: &mut Tx, code: &CodeRow, outcome: &Result
 }
 
 /// Returns whether any attempts are left today for these codes.
-async fn within_attempt_limit(tx: &mut Tx, codes: CodeGroup, now: Timestamp) -> Result<bool> {
-    Ok(store::tries_since(tx, codes, now.minus(DAY)).await? < MAX_DAILY_ATTEMPTS)
+async fn within_attempt_limit(reader: &mut Reader, codes: CodeGroup, now: Timestamp) -> Result<bool> {
+    Ok(store::tries_since(reader, codes, now.minus(DAY)).await? < MAX_DAILY_ATTEMPTS)
 }
 
 /// Rejects the request of a code that would accept no attempt.
-async fn reject_without_attempts(tx: &mut Tx, codes: CodeGroup, now: Timestamp) -> Result<()> {
-    if within_attempt_limit(tx, codes, now).await? {
+async fn reject_without_attempts(reader: &mut Reader, codes: CodeGroup, now: Timestamp) -> Result<()> {
+    if within_attempt_limit(reader, codes, now).await? {
         return Ok(());
     }
     // The attempts at the first code are the first that no longer count.
-    let first = store::first_end(tx, codes, now.minus(DAY)).await?;
+    let first = store::first_end(reader, codes, now.minus(DAY)).await?;
     let wait = first.unwrap_or(now).plus(DAY).seconds() - now.seconds();
     let wait = Duration::from_secs(u64::try_from(wait).unwrap_or_default());
     Err(Error::TooMany(Box::new(RateLimitStatus::exceeded("attempts", MAX_DAILY_ATTEMPTS as u32, DAY, wait))))

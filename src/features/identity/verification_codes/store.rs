@@ -3,7 +3,7 @@
 use boxoffice_http::error::Result;
 
 use super::model::{CodeGroup, CodePurpose, CodeRow};
-use crate::kernel::db::Tx;
+use crate::kernel::db::{Reader, Tx};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 
@@ -25,24 +25,24 @@ pub async fn insert(tx: &mut Tx, row: &CodeRow) -> Result<()> {
     .await
 }
 
-pub async fn find(tx: &mut Tx, kind: CodePurpose, hash: &str) -> Result<Option<CodeRow>> {
+pub async fn find(reader: &mut Reader, kind: CodePurpose, hash: &str) -> Result<Option<CodeRow>> {
     let find = "select hash, kind, account_id, email, code_hash, expires, tries, status, known_address from codes
         where hash = $1 and kind = $2";
-    tx.query(find).bind(hash.to_owned()).bind(kind).optional().await
+    reader.query(find).bind(hash.to_owned()).bind(kind).optional().await
 }
 
 /// Returns the number of attempts at these codes that expire after `since`.
-pub async fn tries_since(tx: &mut Tx, codes: CodeGroup, since: Timestamp) -> Result<i64> {
+pub async fn tries_since(reader: &mut Reader, codes: CodeGroup, since: Timestamp) -> Result<i64> {
     let tries = "select coalesce(cast(sum(tries) as bigint), 0) from codes
         where account_id = $1 and kind = $2 and known_address = $3 and expires > $4";
-    tx.query(tries).bind(codes.account).bind(codes.kind).bind(codes.known_address).bind(since).scalar().await
+    reader.query(tries).bind(codes.account).bind(codes.kind).bind(codes.known_address).bind(since).scalar().await
 }
 
 /// Returns the first end of these codes that were tried and expire after `since`.
-pub async fn first_end(tx: &mut Tx, codes: CodeGroup, since: Timestamp) -> Result<Option<Timestamp>> {
+pub async fn first_end(reader: &mut Reader, codes: CodeGroup, since: Timestamp) -> Result<Option<Timestamp>> {
     let first = "select expires from codes where account_id = $1 and kind = $2 and known_address = $3 and expires > $4
         and tries > 0 order by expires limit 1";
-    tx.query(first).bind(codes.account).bind(codes.kind).bind(codes.known_address).bind(since).optional_scalar().await
+    reader.query(first).bind(codes.account).bind(codes.kind).bind(codes.known_address).bind(since).optional_scalar().await
 }
 
 /// Deletes the codes of an account that expired at or before this time.

@@ -21,8 +21,8 @@ const PAGE: usize = 500;
 /// # Errors
 /// [`Error::NOT_FOUND`] and [`Error::FORBIDDEN`].
 pub async fn page(ctx: &Ctx, caller: &Caller, number: &AccountNumber, after: Option<&ExportPosition>) -> Result<AccountExport> {
-    let mut tx = ctx.unit.read().await?;
-    let account = accounts::load(&mut tx, caller, number).await?;
+    let mut reader = ctx.unit.read().await?;
+    let account = accounts::load(&mut reader, caller, number).await?;
     let (mut table, mut skip) = after.and_then(parse).unwrap_or((0, 0));
     let mut entries = Vec::new();
     while let Some(personal) = PERSONAL_TABLES.get(table) {
@@ -30,7 +30,7 @@ pub async fn page(ctx: &Ctx, caller: &Caller, number: &AccountNumber, after: Opt
         if most == 0 {
             break;
         }
-        let rows = store::rows(&mut tx, personal, account.id, skip, most).await?;
+        let rows = store::rows(&mut reader, personal, account.id, skip, most).await?;
         let count = i64::try_from(rows.len()).unwrap_or_default();
         for row in rows {
             entries.push(entry(personal, &row)?);

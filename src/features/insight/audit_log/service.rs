@@ -11,9 +11,9 @@ use crate::state::Ctx;
 
 pub async fn list(ctx: &Ctx, filter: &AuditFilter) -> Result<Page<AuditEntry>> {
     filter.period.check()?;
-    let page = read_from_standby!(ctx.unit, |tx| {
-        let account = accounts::id_for_filter(tx, filter.account.as_ref()).await?;
-        store::list(tx, filter, account).await
+    let page = read_from_standby!(ctx.unit, |reader| {
+        let account = accounts::id_for_filter(reader, filter.account.as_ref()).await?;
+        store::list(reader, filter, account).await
     })?;
     Ok(page.map(AuditRow::view))
 }

@@ -3,7 +3,7 @@
 use boxoffice_http::error::Result;
 
 use super::model::{AuditFilter, AuditOutcome, AuditRow, KeyFilter};
-use crate::kernel::db::Tx;
+use crate::kernel::db::{Reader, Tx};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
@@ -16,14 +16,14 @@ macro_rules! columns {
 }
 
 /// Returns a page of the entries of these resources, the newest first.
-pub async fn list_of_resources(tx: &mut Tx, resources: Vec<String>, paging: PageRequest) -> Result<PagedRows<AuditRow>> {
-    let entries = tx.list(columns!(), "from audit t left join accounts a on a.id = t.account_id where true");
+pub async fn list_of_resources(reader: &mut Reader, resources: Vec<String>, paging: PageRequest) -> Result<PagedRows<AuditRow>> {
+    let entries = reader.list(columns!(), "from audit t left join accounts a on a.id = t.account_id where true");
     entries.and_in("t.resource", resources).page("t.id desc", paging).await
 }
 
 /// Returns a page of entries, the newest first.
-pub async fn list(tx: &mut Tx, filter: &AuditFilter, account: Option<Id>) -> Result<PagedRows<AuditRow>> {
-    let entries = tx.list(columns!(), "from audit t left join accounts a on a.id = t.account_id where true");
+pub async fn list(reader: &mut Reader, filter: &AuditFilter, account: Option<Id>) -> Result<PagedRows<AuditRow>> {
+    let entries = reader.list(columns!(), "from audit t left join accounts a on a.id = t.account_id where true");
     let entries = match filter.outcome {
         Some(AuditOutcome::Done) => entries.push(" and t.status < 400"),
         Some(AuditOutcome::Refused) => entries.push(" and t.status >= 400"),
@@ -41,13 +41,13 @@ pub async fn list(tx: &mut Tx, filter: &AuditFilter, account: Option<Id>) -> Res
 }
 
 /// Returns the oldest entries before this time, at most `limit`.
-pub async fn oldest_before(tx: &mut Tx, before: Timestamp, limit: i64) -> Result<Vec<AuditRow>> {
+pub async fn oldest_before(reader: &mut Reader, before: Timestamp, limit: i64) -> Result<Vec<AuditRow>> {
     let oldest = concat!(
         "select ",
         columns!(),
         " from audit t left join accounts a on a.id = t.account_id where t.at < $1 order by t.at, t.id limit $2"
     );
-    tx.query(oldest).bind(before).bind(limit).all().await
+    reader.query(oldest).bind(before).bind(limit).all().await
 }
 
 /// Deletes these entries, which are older than `before`. The database rejects the deletion of all others.

@@ -5,7 +5,7 @@ use boxoffice_http::error::Result;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 
-use crate::kernel::db::{Tx, read_from_standby};
+use crate::kernel::db::{Reader, read_from_standby};
 use crate::kernel::http::{FileSender, StreamedFile};
 use crate::kernel::types::currency::Currency;
 use crate::kernel::types::id::Id;
@@ -29,7 +29,7 @@ pub trait TableRow: Send + Sized + 'static {
 }
 
 /// Reads the next [`BATCH`] rows after an identifier.
-pub type ReadBatch<R> = Box<dyn for<'a> Fn(&'a mut Tx, Id) -> BoxFuture<'a, Result<Vec<R>>> + Send + Sync>;
+pub type ReadBatch<R> = Box<dyn for<'a> Fn(&'a mut Reader, Id) -> BoxFuture<'a, Result<Vec<R>>> + Send + Sync>;
 
 /// Returns a table as a response. Reads the first batch before the response begins, so that a failure of it is an error response.
 pub async fn stream<R: TableRow>(ctx: &Ctx, name: &'static str, read: ReadBatch<R>) -> Result<StreamedFile> {
@@ -59,7 +59,7 @@ async fn send_all<R: TableRow>(ctx: &Ctx, read: &ReadBatch<R>, sender: FileSende
 
 /// Returns the next batch as CSV, with the header if it is the first one, and its last identifier if there may be more.
 async fn read_batch<R: TableRow>(ctx: &Ctx, read: &ReadBatch<R>, after: Option<Id>) -> Result<(Bytes, Option<Id>)> {
-    let rows = read_from_standby!(ctx.unit, |tx| read(tx, after.unwrap_or(Id::NONE)).await)?;
+    let rows = read_from_standby!(ctx.unit, |reader| read(reader, after.unwrap_or(Id::NONE)).await)?;
     let last = rows.last().filter(|_| rows.len() == BATCH).map(TableRow::id);
     let mut writer = csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(Vec::new());
     let failed = |error: csv::Error| anyhow!("cannot write CSV: {error}");

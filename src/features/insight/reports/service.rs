@@ -19,10 +19,10 @@ use crate::kernel::types::paging::Page;
 use crate::state::Ctx;
 
 pub async fn host_statistics(ctx: &Ctx, caller: &Caller, host: Id) -> Result<HostStatistics> {
-    read_from_standby!(ctx.unit, |tx| {
-        hosts::require_can_audit(tx, caller, host).await?;
-        let events = store::count_events(tx, host).await?;
-        let sold = store::sales_of_host(tx, host).await?;
+    read_from_standby!(ctx.unit, |reader| {
+        hosts::require_can_audit(reader, caller, host).await?;
+        let events = store::count_events(reader, host).await?;
+        let sold = store::sales_of_host(reader, host).await?;
         Ok(HostStatistics {
             uri: Uri(format!("/hosts/{host}/statistics")),
             events,
@@ -35,10 +35,10 @@ pub async fn host_statistics(ctx: &Ctx, caller: &Caller, host: Id) -> Result<Hos
 }
 
 pub async fn event_statistics(ctx: &Ctx, caller: &Caller, event: Id) -> Result<EventStatistics> {
-    read_from_standby!(ctx.unit, |tx| {
-        events::load_managed(tx, caller, event).await?;
-        let capacity = store::capacity(tx, event).await?;
-        let sold = store::sales_of_event(tx, event).await?;
+    read_from_standby!(ctx.unit, |reader| {
+        events::load_managed(reader, caller, event).await?;
+        let capacity = store::capacity(reader, event).await?;
+        let sold = store::sales_of_event(reader, event).await?;
         Ok(EventStatistics {
             uri: Uri(format!("/events/{event}/statistics")),
             capacity,
@@ -50,9 +50,9 @@ pub async fn event_statistics(ctx: &Ctx, caller: &Caller, event: Id) -> Result<E
 }
 
 pub async fn event_sales(ctx: &Ctx, caller: &Caller, event: Id, filter: &SalesFilter) -> Result<EventSales> {
-    read_from_standby!(ctx.unit, |tx| {
-        events::load_managed(tx, caller, event).await?;
-        let mut rows = store::sales(tx, event, filter.period).await?;
+    read_from_standby!(ctx.unit, |reader| {
+        events::load_managed(reader, caller, event).await?;
+        let mut rows = store::sales(reader, event, filter.period).await?;
         let mut problems = Vec::from_iter(filter.period.problem());
         if let Some(section) = &filter.section {
             match find_section(&rows, event, section) {
@@ -75,10 +75,10 @@ pub async fn event_sales(ctx: &Ctx, caller: &Caller, event: Id, filter: &SalesFi
 
 /// Returns the days on which tickets of an event were sold, the earliest first.
 pub async fn event_sales_by_day(ctx: &Ctx, caller: &Caller, event: Id, filter: &SalesDayFilter) -> Result<Page<SalesDay>> {
-    read_from_standby!(ctx.unit, |tx| {
-        events::load_managed(tx, caller, event).await?;
+    read_from_standby!(ctx.unit, |reader| {
+        events::load_managed(reader, caller, event).await?;
         filter.period.check()?;
-        let page = store::sales_by_day(tx, event, filter).await?;
+        let page = store::sales_by_day(reader, event, filter).await?;
         let day = |row: SalesDayRow| SalesDay {
             date: Day(Timestamp(row.day * DAY_MICROS).date()),
             orders: row.orders,

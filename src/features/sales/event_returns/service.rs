@@ -7,29 +7,29 @@ use super::store;
 use crate::features::catalog::events::{self, EventStatus};
 use crate::features::codes;
 use crate::kernel::auth::Caller;
-use crate::kernel::db::{Tx, transaction};
+use crate::kernel::db::{Reader, Tx, transaction};
 use crate::kernel::types::id::Id;
 use crate::kernel::types::money::Money;
 use crate::kernel::types::paging::{Page, PageRequest};
 use crate::state::{App, Ctx};
 
 pub async fn list(ctx: &Ctx, caller: &Caller, event: Id, paging: PageRequest) -> Result<Page<EventReturn>> {
-    let mut tx = ctx.unit.read().await?;
-    events::load_managed(&mut tx, caller, event).await?;
-    let page = store::list(&mut tx, event, paging).await?;
+    let mut reader = ctx.unit.read().await?;
+    events::load_managed(&mut reader, caller, event).await?;
+    let page = store::list(&mut reader, event, paging).await?;
     let mut entries = Vec::with_capacity(page.rows.len());
     for row in page.rows {
         // At most one is running, so there is at most one query.
-        entries.push(view(&mut tx, row).await?);
+        entries.push(view(&mut reader, row).await?);
     }
     Ok(paging.page(page.total, entries))
 }
 
 pub async fn get(ctx: &Ctx, caller: &Caller, event: Id, id: Id) -> Result<EventReturn> {
-    let mut tx = ctx.unit.read().await?;
-    let row = store::find(&mut tx, event, id).await?.ok_or(Error::NOT_FOUND)?;
-    events::load_managed(&mut tx, caller, event).await?;
-    view(&mut tx, row).await
+    let mut reader = ctx.unit.read().await?;
+    let row = store::find(&mut reader, event, id).await?.ok_or(Error::NOT_FOUND)?;
+    events::load_managed(&mut reader, caller, event).await?;
+    view(&mut reader, row).await
 }
 
 pub async fn create(ctx: &Ctx, caller: &Caller, event: Id, new: EventReturnCreate) -> Result<EventReturn> {
@@ -64,8 +64,8 @@ async fn create_in_tx(app: &App, tx: &mut Tx, caller: &Caller, event: Id, reason
     view(tx, row).await
 }
 
-async fn view(tx: &mut Tx, row: EventReturnRow) -> Result<EventReturn> {
+async fn view(reader: &mut Reader, row: EventReturnRow) -> Result<EventReturn> {
     let is_running = row.status == EventReturnStatus::Running;
-    let remaining = if is_running { store::count_remaining(tx, &row).await? } else { 0 };
+    let remaining = if is_running { store::count_remaining(reader, &row).await? } else { 0 };
     Ok(row.view(remaining))
 }

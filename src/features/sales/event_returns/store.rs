@@ -4,7 +4,7 @@ use boxoffice_http::error::Result;
 
 use super::model::EventReturnRow;
 use crate::features::sales::orders::ReturnedTickets;
-use crate::kernel::db::Tx;
+use crate::kernel::db::{Reader, Tx};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
@@ -20,24 +20,24 @@ macro_rules! columns {
 const REMAINING: &str = "from order_items i join orders o on o.id = i.order_id where o.status = 'Fulfilled' and i.event_id = ?";
 
 /// Returns a page of the runs of an event, the oldest first.
-pub async fn list(tx: &mut Tx, event: Id, paging: PageRequest) -> Result<PagedRows<EventReturnRow>> {
-    tx.list(columns!(), "from event_returns where true").and_where("event_id = ?", Some(event)).page("id", paging).await
+pub async fn list(reader: &mut Reader, event: Id, paging: PageRequest) -> Result<PagedRows<EventReturnRow>> {
+    reader.list(columns!(), "from event_returns where true").and_where("event_id = ?", Some(event)).page("id", paging).await
 }
 
-pub async fn find(tx: &mut Tx, event: Id, id: Id) -> Result<Option<EventReturnRow>> {
-    let runs = tx.select(concat!(columns!(), " from event_returns where true"));
+pub async fn find(reader: &mut Reader, event: Id, id: Id) -> Result<Option<EventReturnRow>> {
+    let runs = reader.select(concat!(columns!(), " from event_returns where true"));
     runs.and_where("event_id = ?", Some(event)).and_where("id = ?", Some(id)).optional().await
 }
 
 /// Returns whether an event has a run that is not done.
-pub async fn is_running(tx: &mut Tx, event: Id) -> Result<bool> {
+pub async fn is_running(reader: &mut Reader, event: Id) -> Result<bool> {
     let query = "select exists (select 1 from event_returns where event_id = $1 and status = 'Running')";
-    tx.query(query).bind(event).scalar().await
+    reader.query(query).bind(event).scalar().await
 }
 
 /// Returns the number of orders of a run that were not processed yet. An order that has no valid ticket of the event counts, too.
-pub async fn count_remaining(tx: &mut Tx, run: &EventReturnRow) -> Result<i64> {
-    let orders = tx.select("count(distinct i.order_id) ").push_bind(REMAINING, run.event_id);
+pub async fn count_remaining(reader: &mut Reader, run: &EventReturnRow) -> Result<i64> {
+    let orders = reader.select("count(distinct i.order_id) ").push_bind(REMAINING, run.event_id);
     let count = orders.and_where("i.order_id > ?", Some(run.last_order)).optional_scalar().await?;
     Ok(count.unwrap_or(0))
 }
@@ -52,8 +52,8 @@ pub async fn lock_running(tx: &mut Tx, now: Timestamp) -> Result<Option<EventRet
 }
 
 /// Returns the next order of a run.
-pub async fn next_order(tx: &mut Tx, run: &EventReturnRow) -> Result<Option<Id>> {
-    let next = tx.select("i.order_id ").push_bind(REMAINING, run.event_id);
+pub async fn next_order(reader: &mut Reader, run: &EventReturnRow) -> Result<Option<Id>> {
+    let next = reader.select("i.order_id ").push_bind(REMAINING, run.event_id);
     let next = next.and_where("i.order_id > ?", Some(run.last_order)).push(" order by i.order_id limit 1");
     next.optional_scalar().await
 }

@@ -52,7 +52,7 @@ pub async fn record(app: &App, tx: &mut Tx, entries: Vec<Entry>) -> Result<()> {
 
 pub async fn list(ctx: &Ctx, filter: &TransactionFilter) -> Result<Page<Transaction>> {
     filter.period.check()?;
-    let page = read_from_standby!(ctx.unit, |tx| store::list(tx, filter).await)?;
+    let page = read_from_standby!(ctx.unit, |reader| store::list(reader, filter).await)?;
     Ok(page.map(TransactionRow::view))
 }
 
@@ -70,10 +70,10 @@ pub async fn get(ctx: &Ctx, id: Id) -> Result<Transaction> {
 /// Lists the entries of a host, with the amounts of the host's share. Only platform administrators can read those of a removed
 /// host.
 pub async fn list_of_host(ctx: &Ctx, caller: &Caller, host: Id, filter: &TransactionFilter) -> Result<Page<Transaction>> {
-    read_from_standby!(ctx.unit, |tx| {
-        hosts::require_can_audit(tx, caller, host).await?;
+    read_from_standby!(ctx.unit, |reader| {
+        hosts::require_can_audit(reader, caller, host).await?;
         filter.period.check()?;
-        let page = store::list_of_host(tx, host, filter).await?;
+        let page = store::list_of_host(reader, host, filter).await?;
         Ok(page.map(TransactionRow::view))
     })
 }

@@ -6,7 +6,7 @@ use boxoffice_http::error::Result;
 
 use super::allocation::Allocation;
 use super::model::{ShareRow, TransactionFilter, TransactionRow};
-use crate::kernel::db::{Statement, Tx, Writes};
+use crate::kernel::db::{Reader, Statement, Writes};
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PagedRows;
 
@@ -18,14 +18,14 @@ macro_rules! columns {
 }
 
 /// Returns a page of all entries, the oldest first.
-pub async fn list(tx: &mut Tx, filter: &TransactionFilter) -> Result<PagedRows<TransactionRow>> {
-    let entries = tx.list(columns!(), "from transactions t where true").push_list_count("transactions", Id(0));
+pub async fn list(reader: &mut Reader, filter: &TransactionFilter) -> Result<PagedRows<TransactionRow>> {
+    let entries = reader.list(columns!(), "from transactions t where true").push_list_count("transactions", Id(0));
     apply_filter(entries, filter).page("t.id", filter.paging).await
 }
 
 /// Returns a page of the entries in which a host has a share, with the amounts of that share, the oldest first.
-pub async fn list_of_host(tx: &mut Tx, host: Id, filter: &TransactionFilter) -> Result<PagedRows<TransactionRow>> {
-    let entries = tx.list(
+pub async fn list_of_host(reader: &mut Reader, host: Id, filter: &TransactionFilter) -> Result<PagedRows<TransactionRow>> {
+    let entries = reader.list(
         "t.id, t.type, t.order_id, t.payment_id, s.amount, s.fees, t.placed",
         "from transactions t join transaction_shares s on s.transaction_id = t.id where true",
     );
@@ -41,15 +41,16 @@ fn apply_filter<'a>(entries: Statement<'a>, filter: &TransactionFilter) -> State
         .and_where("t.order_id = ?", filter.order.map(|order| order.0))
 }
 
-pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<TransactionRow>> {
-    tx.query(concat!("select ", columns!(), " from transactions where id = $1")).bind(id).optional().await
+pub async fn find(reader: &mut Reader, id: Id) -> Result<Option<TransactionRow>> {
+    reader.query(concat!("select ", columns!(), " from transactions where id = $1")).bind(id).optional().await
 }
 
 /// Returns the allocations of the sale entries of these payments, by payment.
-pub async fn sales(tx: &mut Tx, payments: impl IntoIterator<Item = Id> + Clone) -> Result<HashMap<Id, Allocation>> {
-    let sales = tx.select(concat!(columns!(), " from transactions where type = 'Sale'")).and_in("payment_id", payments.clone());
+pub async fn sales(reader: &mut Reader, payments: impl IntoIterator<Item = Id> + Clone) -> Result<HashMap<Id, Allocation>> {
+    let sales =
+        reader.select(concat!(columns!(), " from transactions where type = 'Sale'")).and_in("payment_id", payments.clone());
     let sales: Vec<TransactionRow> = sales.all().await?;
-    let shares = tx.select(
+    let shares = reader.select(
         "t.payment_id as id, s.host_id, s.amount, s.fees
          from transactions t join transaction_shares s on s.transaction_id = t.id where t.type = 'Sale'",
     );

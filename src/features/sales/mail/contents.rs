@@ -73,22 +73,22 @@ impl Rows {
         if account_ids.is_empty() {
             return Ok(rows);
         }
-        let mut tx = ctx.unit.read().await?;
+        let mut reader = ctx.unit.read().await?;
         if !orders.is_empty() {
-            rows.orders = store::orders(&mut tx, &orders).await?.into_iter().map(|order| (order.id, order)).collect();
-            rows.items = store::items(&mut tx, &orders).await?;
-            rows.tickets = ticket_documents::of_orders(&mut tx, orders).await?;
+            rows.orders = store::orders(&mut reader, &orders).await?.into_iter().map(|order| (order.id, order)).collect();
+            rows.items = store::items(&mut reader, &orders).await?;
+            rows.tickets = ticket_documents::of_orders(&mut reader, orders).await?;
         }
         if !transfers.is_empty() {
-            let found = store::transfers(&mut tx, &transfers).await?;
+            let found = store::transfers(&mut reader, &transfers).await?;
             rows.transfers = found.into_iter().map(|transfer| (transfer.id, transfer)).collect();
-            rows.tickets.extend(ticket_documents::of_transfers(&mut tx, transfers).await?);
+            rows.tickets.extend(ticket_documents::of_transfers(&mut reader, transfers).await?);
         }
         if !offers.is_empty() {
-            rows.offers = store::offers(&mut tx, &offers).await?.into_iter().map(|offer| (offer.id, offer)).collect();
+            rows.offers = store::offers(&mut reader, &offers).await?.into_iter().map(|offer| (offer.id, offer)).collect();
         }
         account_ids.extend(rows.transfers.values().map(|transfer| transfer.sender_id));
-        rows.accounts = accounts::find_all(&mut tx, account_ids).await?.into_iter().map(|row| (row.id, row)).collect();
+        rows.accounts = accounts::find_all(&mut reader, account_ids).await?.into_iter().map(|row| (row.id, row)).collect();
         Ok(rows)
     }
 }

@@ -15,7 +15,7 @@ use crate::features::catalog::events;
 use crate::features::catalog::sections;
 use crate::features::identity::accounts::{self, AccountNumber};
 use crate::kernel::auth::Caller;
-use crate::kernel::db::Tx;
+use crate::kernel::db::Reader;
 use crate::kernel::types::id::Id;
 use crate::state::Ctx;
 
@@ -34,11 +34,11 @@ pub struct ComplimentaryOrderCreate {
 /// address has a deactivated one.
 pub async fn create(ctx: &Ctx, caller: Caller, event: Id, request: ComplimentaryOrderCreate) -> Result<Order> {
     let (account, items) = {
-        let mut tx = ctx.unit.read().await?;
-        events::load_managed(&mut tx, &caller, event).await?;
-        let account = find_account(&mut tx, &request).await?;
+        let mut reader = ctx.unit.read().await?;
+        events::load_managed(&mut reader, &caller, event).await?;
+        let account = find_account(&mut reader, &request).await?;
         let now = ctx.app.clock.now();
-        let sections = sections::find_all(&mut tx, section_ids(&request.items).collect::<BTreeSet<Id>>(), now).await?;
+        let sections = sections::find_all(&mut reader, section_ids(&request.items).collect::<BTreeSet<Id>>(), now).await?;
         (account, price_items(&ctx.app, Some(event), &sections, &request.items, now).err())
     };
     let attempt = match caller.account {
@@ -60,13 +60,13 @@ pub async fn create(ctx: &Ctx, caller: Caller, event: Id, request: Complimentary
 }
 
 /// Returns the account that the request names by its number or its e-mail address; `None` for an address without an account.
-async fn find_account(tx: &mut Tx, request: &ComplimentaryOrderCreate) -> Result<Result<Option<Id>, FieldError>> {
+async fn find_account(reader: &mut Reader, request: &ComplimentaryOrderCreate) -> Result<Result<Option<Id>, FieldError>> {
     let (argument, account) = match (&request.account, &request.email) {
-        (Some(number), None) => match accounts::find_by_number(tx, number).await? {
+        (Some(number), None) => match accounts::find_by_number(reader, number).await? {
             None => return Ok(Err(FieldError::invalid("account", "names no account"))),
             Some(account) => ("account", account),
         },
-        (None, Some(email)) => match accounts::find_by_emails(tx, [email.as_str()]).await?.pop() {
+        (None, Some(email)) => match accounts::find_by_emails(reader, [email.as_str()]).await?.pop() {
             None => return Ok(Ok(None)),
             Some(account) => ("email", account),
         },

@@ -7,7 +7,7 @@ use boxoffice_http::error::Result;
 
 use super::placement::OrderRequest;
 use crate::features::identity::accounts::{self, PreparedAccount};
-use crate::kernel::db::Tx;
+use crate::kernel::db::Reader;
 use crate::kernel::types::id::Id;
 use crate::state::App;
 
@@ -39,7 +39,7 @@ pub struct Guests {
 
 impl Guests {
     /// Finds the accounts that these addresses have by now, and makes the others.
-    pub async fn of(app: &App, tx: &mut Tx, requests: &[&OrderRequest]) -> Result<Self> {
+    pub async fn of(app: &App, reader: &mut Reader, requests: &[&OrderRequest]) -> Result<Self> {
         let guest = |request: &&OrderRequest| match &request.recipient {
             Some(TicketRecipient::Email(guest)) => Some((**guest).clone()),
             _ => None,
@@ -48,7 +48,7 @@ impl Guests {
         if prepared.is_empty() {
             return Ok(Self::default());
         }
-        let existing = accounts::find_by_emails(tx, prepared.iter().map(|guest| &*guest.row.email)).await?;
+        let existing = accounts::find_by_emails(reader, prepared.iter().map(|guest| &*guest.row.email)).await?;
         let ids = existing.into_iter().map(|account| (account.email.to_ascii_lowercase(), account.id)).collect();
         let mut guests = Self { ids, new: HashMap::new() };
         for mut guest in prepared {

@@ -16,7 +16,7 @@ use crate::features::identity::accounts::{self, AccountNumber};
 use crate::features::sales::payments;
 use crate::features::sales::tickets::SerialInput;
 use crate::kernel::auth::Caller;
-use crate::kernel::db::Tx;
+use crate::kernel::db::Reader;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::{Id, IdText};
 use crate::kernel::types::paging::{Page, PageRequest, SortOrder};
@@ -70,21 +70,28 @@ impl HostCriteria {
 }
 
 pub async fn list_of_event(ctx: &Ctx, caller: &Caller, event: Id, filter: &HostOrderFilter) -> Result<Page<Order>> {
-    let mut tx = ctx.unit.read().await?;
-    let event = events::load_managed(&mut tx, caller, event).await?;
-    list(ctx, &mut tx, caller, OrdersOf::Event(event.id), event.host_id, filter).await
+    let mut reader = ctx.unit.read().await?;
+    let event = events::load_managed(&mut reader, caller, event).await?;
+    list(ctx, &mut reader, caller, OrdersOf::Event(event.id), event.host_id, filter).await
 }
 
 /// Lists the orders of a host's events. Only platform administrators can read those of a removed host.
 pub async fn list_of_host(ctx: &Ctx, caller: &Caller, host: Id, filter: &HostOrderFilter) -> Result<Page<Order>> {
-    let mut tx = ctx.unit.read().await?;
-    hosts::require_can_audit(&mut tx, caller, host).await?;
-    list(ctx, &mut tx, caller, OrdersOf::Host(host), host, filter).await
+    let mut reader = ctx.unit.read().await?;
+    hosts::require_can_audit(&mut reader, caller, host).await?;
+    list(ctx, &mut reader, caller, OrdersOf::Host(host), host, filter).await
 }
 
-async fn list(ctx: &Ctx, tx: &mut Tx, caller: &Caller, of: OrdersOf, host: Id, filter: &HostOrderFilter) -> Result<Page<Order>> {
+async fn list(
+    ctx: &Ctx,
+    reader: &mut Reader,
+    caller: &Caller,
+    of: OrdersOf,
+    host: Id,
+    filter: &HostOrderFilter,
+) -> Result<Page<Order>> {
     filter.period.check()?;
-    let account = accounts::id_for_filter(tx, filter.customer.as_ref()).await?;
+    let account = accounts::id_for_filter(reader, filter.customer.as_ref()).await?;
     let criteria = HostCriteria {
         of,
         criteria: Criteria::new(account, filter.status, filter.sort, filter.order),
@@ -93,27 +100,33 @@ async fn list(ctx: &Ctx, tx: &mut Tx, caller: &Caller, of: OrdersOf, host: Id, f
         serial: filter.ticket.as_ref().map(|serial| serial.0.clone()),
     };
     let now = ctx.app.clock.now();
-    let page = store::list_of_hosts(tx, &criteria, filter.paging, now).await?;
-    Ok(filter.paging.page(page.total, views(tx, caller, page.rows, &[host], now).await?))
+    let page = store::list_of_hosts(reader, &criteria, filter.paging, now).await?;
+    Ok(filter.paging.page(page.total, views(reader, caller, page.rows, &[host], now).await?))
 }
 
 /// Returns the part of an order that belongs to the hosts that the caller administers.
 ///
 /// # Errors
 /// [`Error::FORBIDDEN`] if there is none.
-pub async fn view_own_part(tx: &mut Tx, caller: &Caller, row: OrderRow, now: Timestamp) -> Result<Order> {
+pub async fn view_own_part(reader: &mut Reader, caller: &Caller, row: OrderRow, now: Timestamp) -> Result<Order> {
     let account = caller.account.ok_or(Error::FORBIDDEN)?;
-    let own = store::administered_hosts(tx, row.id, account).await?;
+    let own = store::administered_hosts(reader, row.id, account).await?;
     if own.is_empty() {
         return Err(Error::FORBIDDEN);
     }
-    views(tx, caller, vec![row], &own, now).await?.pop().ok_or(Error::NOT_FOUND)
+    views(reader, caller, vec![row], &own, now).await?.pop().ok_or(Error::NOT_FOUND)
 }
 
 /// Returns the parts of orders that belong to these hosts.
-async fn views(tx: &mut Tx, caller: &Caller, mut rows: Vec<OrderRow>, hosts: &[Id], now: Timestamp) -> Result<Vec<Order>> {
-    let mut items = store::items(tx, rows.iter().map(|row| row.id)).await?;
-    let own: BTreeSet<Id> = store::events_of_hosts(tx, items.iter().map(|item| item.event_id), hosts).await?;
+async fn views(
+    reader: &mut Reader,
+    caller: &Caller,
+    mut rows: Vec<OrderRow>,
+    hosts: &[Id],
+    now: Timestamp,
+) -> Result<Vec<Order>> {
+    let mut items = store::items(reader, rows.iter().map(|row| row.id)).await?;
+    let own: BTreeSet<Id> = store::events_of_hosts(reader, items.iter().map(|item| item.event_id), hosts).await?;
     let shared: BTreeSet<Id> = items.iter().filter(|item| !own.contains(&item.event_id)).map(|item| item.order_id).collect();
     items.retain(|item| own.contains(&item.event_id));
     for row in rows.iter_mut().filter(|row| shared.contains(&row.id)) {
@@ -121,8 +134,8 @@ async fn views(tx: &mut Tx, caller: &Caller, mut rows: Vec<OrderRow>, hosts: &[I
         (row.subtotal, row.fees) = (items.iter().map(ItemRow::price).sum(), items.iter().map(ItemRow::fees).sum());
     }
     let whole = rows.iter().map(|row| row.id).filter(|order| !shared.contains(order));
-    let mut refunded: HashMap<Id, _> = payments::refunded_by_order(tx, whole).await?;
-    refunded.extend(payments::refund_shares_by_order(tx, shared, hosts).await?);
-    let customers = accounts::views_for(tx, caller, rows.iter().map(|row| row.account_id)).await?;
-    service::views_with(tx, rows, items, &refunded, &customers, now).await
+    let mut refunded: HashMap<Id, _> = payments::refunded_by_order(reader, whole).await?;
+    refunded.extend(payments::refund_shares_by_order(reader, shared, hosts).await?);
+    let customers = accounts::views_for(reader, caller, rows.iter().map(|row| row.account_id)).await?;
+    service::views_with(reader, rows, items, &refunded, &customers, now).await
 }

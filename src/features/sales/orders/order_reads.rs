@@ -40,11 +40,11 @@ impl OrderReads {
 /// Returns these orders in the same order.
 async fn read_orders(app: Arc<App>, requests: Vec<(Id, Span)>) -> Result<Vec<Option<SharedOrder>>> {
     let (ids, spans): (Vec<Id>, Vec<Span>) = requests.into_iter().unzip();
-    let mut tx = app.db.read().await?.traced(&Span::of_batch("read orders", &spans));
-    let rows = store::find_all(&mut tx, ids.clone(), Criteria::default()).await?;
-    let customers = accounts::find_all(&mut tx, rows.iter().map(|row| row.account_id)).await?;
+    let mut reader = app.db.read().await?.traced(&Span::of_batch("read orders", &spans));
+    let rows = store::find_all(&mut reader, ids.clone(), Criteria::default()).await?;
+    let customers = accounts::find_all(&mut reader, rows.iter().map(|row| row.account_id)).await?;
     let customers = customers.into_iter().map(|row| (row.id, accounts::view(row))).collect();
-    let orders = service::views_of_customers(&mut tx, rows.clone(), &customers, app.clock.now()).await?;
+    let orders = service::views_of_customers(&mut reader, rows.clone(), &customers, app.clock.now()).await?;
     let with_row = |(row, order): (OrderRow, Order)| (row.id, Arc::new((row, order)));
     let orders: HashMap<Id, SharedOrder> = rows.into_iter().zip(orders).map(with_row).collect();
     Ok(ids.iter().map(|id| orders.get(id).cloned()).collect())

@@ -21,7 +21,7 @@ use crate::features::catalog::sections::{self, Places, SaleTerms, SectionRow};
 use crate::features::codes;
 use crate::features::identity::accounts::{self, AccountRow, PreparedAccount};
 use crate::kernel::auth::Caller;
-use crate::kernel::db::{BatchOperation, StaleRead, Tx};
+use crate::kernel::db::{BatchOperation, Reader, StaleRead, Tx};
 use crate::kernel::outbox::{self, MailTemplate};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
@@ -142,9 +142,13 @@ fn reject_unless(draft: &mut Result<Draft<'_>>, check: impl FnOnce(&Draft<'_>) -
 
 /// Returns the customer of each order: the caller's own account, unless the request names one. Only platform administrators may
 /// name another account.
-async fn customers(tx: &mut Tx, requests: &[&OrderRequest], guests: &Guests) -> Result<Vec<Result<Result<Id, FieldError>>>> {
+async fn customers(
+    reader: &mut Reader,
+    requests: &[&OrderRequest],
+    guests: &Guests,
+) -> Result<Vec<Result<Result<Id, FieldError>>>> {
     let numbers: Vec<String> = requests.iter().filter_map(|request| Some(request.order.customer.as_ref()?.0.clone())).collect();
-    let accounts = if numbers.is_empty() { Vec::new() } else { accounts::find_by_numbers(tx, numbers).await? };
+    let accounts = if numbers.is_empty() { Vec::new() } else { accounts::find_by_numbers(reader, numbers).await? };
     let customer = |request: &&OrderRequest| {
         let caller = &request.caller;
         if let Some(recipient) = &request.recipient {
@@ -368,7 +372,7 @@ pub fn account_maximum(section: &SectionRow, event: &EventSaleRow, held: i64, qu
 
 /// Returns the number of tickets of these drafts' customers in those of their sections that limit it. Needs no query if no section
 /// has a limit. The customers must be locked.
-async fn held(tx: &mut Tx, drafts: &[Result<Draft<'_>>], now: Timestamp) -> Result<HashMap<(Id, Id), i64>> {
+async fn held(reader: &mut Reader, drafts: &[Result<Draft<'_>>], now: Timestamp) -> Result<HashMap<(Id, Id), i64>> {
     let has_limit = |line: &&Line<'_>| line.section.maximum_per_account.is_some();
     let limited = |draft: &Draft<'_>| draft.items.lines.iter().filter(has_limit).map(|line| line.section.id).collect::<Vec<Id>>();
     let (mut accounts, mut sections) = (BTreeSet::new(), BTreeSet::new());
@@ -380,7 +384,7 @@ async fn held(tx: &mut Tx, drafts: &[Result<Draft<'_>>], now: Timestamp) -> Resu
     if sections.is_empty() {
         return Ok(HashMap::new());
     }
-    let held = store::count_held(tx, &accounts, &sections, now).await?;
+    let held = store::count_held(reader, &accounts, &sections, now).await?;
     Ok(held.into_iter().map(|(account, section, tickets)| ((account, section), tickets)).collect())
 }
 

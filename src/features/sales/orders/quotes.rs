@@ -37,10 +37,10 @@ pub struct Quote {
 /// except for the limits of an account. Places that a waiting list has offered to the caller's account are not sold out for it.
 pub async fn create(ctx: &Ctx, caller: &Caller, request: &QuoteCreate) -> Result<Quote> {
     let now = ctx.app.clock.now();
-    let mut tx = ctx.unit.read().await?;
-    let sections = sections::find_with_modifiers(&mut tx, section_ids(&request.items).collect::<BTreeSet<Id>>(), now).await?;
+    let mut reader = ctx.unit.read().await?;
+    let sections = sections::find_with_modifiers(&mut reader, section_ids(&request.items).collect::<BTreeSet<Id>>(), now).await?;
     let items = price_items(&ctx.app, None, &sections, &request.items, now).map_err(|problem| Error::Invalid(vec![problem]))?;
-    let events = store::event_sale_status(&mut tx, items.events().collect::<BTreeSet<Id>>()).await?;
+    let events = store::event_sale_status(&mut reader, items.events().collect::<BTreeSet<Id>>()).await?;
     let events: HashMap<Id, EventSaleRow> = events.into_iter().map(|event| (event.id, event)).collect();
     items.require(|line| events.contains_key(&line.section.event_id))?;
     let with_event = |line| -> Option<(&Line<'_>, &EventSaleRow)> { Some((line, events.get(&line.section.event_id)?)) };
@@ -49,7 +49,7 @@ pub async fn create(ctx: &Ctx, caller: &Caller, request: &QuoteCreate) -> Result
     let mut short: Vec<_> = lines.iter().filter(|(line, _)| line.section.remaining() < line.quantity).collect();
     if let Some(account) = caller.account.filter(|_| !short.is_empty()) {
         let sections = short.iter().map(|(line, _)| line.section.id).collect();
-        let offers = waiting_list::offers_of(&mut tx, [account], sections, now).await?;
+        let offers = waiting_list::offers_of(&mut reader, [account], sections, now).await?;
         let offered = |section: Id| offers.iter().find(|offer| offer.section_id == section).map_or(0, |offer| offer.quantity);
         short.retain(|(line, _)| line.section.remaining() + offered(line.section.id) < line.quantity);
     }

@@ -3,27 +3,27 @@
 use boxoffice_http::error::Result;
 
 use super::model::{RevocationRow, RevocationType};
-use crate::kernel::db::Tx;
+use crate::kernel::db::{Reader, Tx};
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
 
 const COLUMNS: &str = "id, order_id, tickets, amount, reason, account_id, revoked";
 
 /// Returns a page of the returns of an order, the oldest first.
-pub async fn list_returns(tx: &mut Tx, order: Id, paging: PageRequest) -> Result<PagedRows<RevocationRow>> {
-    let returns = tx.list(COLUMNS, "from revocations where type = 'Return'");
+pub async fn list_returns(reader: &mut Reader, order: Id, paging: PageRequest) -> Result<PagedRows<RevocationRow>> {
+    let returns = reader.list(COLUMNS, "from revocations where type = 'Return'");
     returns.and_where("order_id = ?", Some(order)).page("id", paging).await
 }
 
 /// Returns a page of the voids of an order, of which there is at most one.
-pub async fn list_voids(tx: &mut Tx, order: Id, paging: PageRequest) -> Result<PagedRows<RevocationRow>> {
-    let voids = tx.list(COLUMNS, "from revocations where type = 'Void'");
+pub async fn list_voids(reader: &mut Reader, order: Id, paging: PageRequest) -> Result<PagedRows<RevocationRow>> {
+    let voids = reader.list(COLUMNS, "from revocations where type = 'Void'");
     voids.and_where("order_id = ?", Some(order)).page("id", paging).await
 }
 
 /// Returns a return of an order.
-pub async fn find_return(tx: &mut Tx, order: Id, id: Id) -> Result<Option<RevocationRow>> {
-    let returns = tx.select(&format!("{COLUMNS} from revocations where type = 'Return'"));
+pub async fn find_return(reader: &mut Reader, order: Id, id: Id) -> Result<Option<RevocationRow>> {
+    let returns = reader.select(&format!("{COLUMNS} from revocations where type = 'Return'"));
     returns.and_where("order_id = ?", Some(order)).and_where("id = ?", Some(id)).optional().await
 }
 

@@ -8,7 +8,7 @@ use regex::{Regex, RegexBuilder};
 
 use super::model::{Criteria, OrderRow};
 use super::store;
-use crate::kernel::db::Tx;
+use crate::kernel::db::Reader;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
@@ -33,7 +33,7 @@ pub fn parse(number: &str) -> Result<Regex> {
 
 /// Returns one page of the orders whose number matches.
 pub async fn page(
-    tx: &mut Tx,
+    reader: &mut Reader,
     number: &Regex,
     criteria: Criteria,
     paging: PageRequest,
@@ -43,7 +43,7 @@ pub async fn page(
     let (mut total, mut ids): (i64, Vec<Id>) = (0, Vec::new());
     let mut after = None;
     loop {
-        let batch = store::list_ids(tx, criteria, after, now).await?;
+        let batch = store::list_ids(reader, criteria, after, now).await?;
         for id in batch.iter().filter(|id| number.is_match(&id.to_string())) {
             if range.contains(&total) {
                 ids.push(*id);
@@ -58,5 +58,5 @@ pub async fn page(
     if ids.is_empty() {
         paging.require_first()?;
     }
-    Ok(PagedRows { total, rows: store::find_all(tx, ids, criteria).await?, paging, bytes: 0, permit: None })
+    Ok(PagedRows { total, rows: store::find_all(reader, ids, criteria).await?, paging, bytes: 0, permit: None })
 }

@@ -18,7 +18,7 @@ use crate::features::codes;
 use crate::features::identity::accounts::{self, Account, AccountLists, AccountNumber, AccountPage, AccountRow};
 use crate::features::sales::payments;
 use crate::kernel::auth::Caller;
-use crate::kernel::db::{Tx, transaction};
+use crate::kernel::db::{Reader, Tx, transaction};
 use crate::kernel::outbox::{self, MailTemplate};
 use crate::kernel::types::api_types::{DateTime, HasCollection, NullableField, Uri};
 use crate::kernel::types::clock::Timestamp;
@@ -30,14 +30,14 @@ use crate::state::{App, Ctx};
 pub async fn list(ctx: &Ctx, caller: &Caller, filter: &OrderFilter) -> Result<Page<Order>> {
     let number = filter.number.as_deref().map(search::parse).transpose()?;
     let now = ctx.app.clock.now();
-    let mut tx = ctx.unit.read().await?;
-    let account = accounts::id_for_filter(&mut tx, filter.customer.as_ref()).await?;
+    let mut reader = ctx.unit.read().await?;
+    let account = accounts::id_for_filter(&mut reader, filter.customer.as_ref()).await?;
     let criteria = Criteria::new(account, filter.status, filter.sort, filter.order);
     let page = match number {
-        Some(number) => search::page(&mut tx, &number, criteria, filter.paging, now).await?,
-        None => store::list(&mut tx, criteria, filter.paging, now).await?,
+        Some(number) => search::page(&mut reader, &number, criteria, filter.paging, now).await?,
+        None => store::list(&mut reader, criteria, filter.paging, now).await?,
     };
-    Ok(filter.paging.page(page.total, views(&mut tx, caller, page.rows, now).await?))
+    Ok(filter.paging.page(page.total, views(&mut reader, caller, page.rows, now).await?))
 }
 
 /// Batches of reads of the orders of accounts.
@@ -64,15 +64,20 @@ pub async fn list_of_account(
 impl AccountPage for OrderPage {
     type Key = (Criteria, PageRequest);
 
-    async fn read(app: &App, tx: &mut Tx, (criteria, paging): Self::Key, accounts: &[AccountRow]) -> Result<HashMap<Id, Self>> {
+    async fn read(
+        app: &App,
+        reader: &mut Reader,
+        (criteria, paging): Self::Key,
+        accounts: &[AccountRow],
+    ) -> Result<HashMap<Id, Self>> {
         let now = app.clock.now();
-        let pages = store::list_of_accounts(tx, accounts.iter().map(|account| account.id), criteria, paging, now).await?;
+        let pages = store::list_of_accounts(reader, accounts.iter().map(|account| account.id), criteria, paging, now).await?;
         let customers = accounts.iter().map(|account| (account.id, accounts::view(account.clone()))).collect();
         let totals: HashMap<Id, i64> = pages.iter().map(|(account, page)| (*account, page.total)).collect();
         let rows: Vec<OrderRow> = pages.into_values().flat_map(|page| page.rows).collect();
         let of_accounts: Vec<Id> = rows.iter().map(|row| row.account_id).collect();
         let mut orders: HashMap<Id, Vec<Order>> = HashMap::new();
-        for (account, order) in of_accounts.into_iter().zip(views_of_customers(tx, rows, &customers, now).await?) {
+        for (account, order) in of_accounts.into_iter().zip(views_of_customers(reader, rows, &customers, now).await?) {
             orders.entry(account).or_default().push(order);
         }
         let page = |(account, orders)| (account, Self { total: totals[&account], orders });
@@ -143,10 +148,10 @@ pub async fn resend_confirmation(ctx: &Ctx, id: Id) -> Result<()> {
 ///
 /// # Errors
 /// [`Error::NOT_FOUND`], and [`Error::FORBIDDEN`] for all other callers.
-pub async fn find_with_payments(tx: &mut Tx, caller: &Caller, id: Id) -> Result<OrderRow> {
-    let row = store::find(tx, id).await?.ok_or(Error::NOT_FOUND)?;
+pub async fn find_with_payments(reader: &mut Reader, caller: &Caller, id: Id) -> Result<OrderRow> {
+    let row = store::find(reader, id).await?.ok_or(Error::NOT_FOUND)?;
     if !caller.is(row.account_id) {
-        require_hosts(tx, caller, id).await?;
+        require_hosts(reader, caller, id).await?;
     }
     Ok(row)
 }
@@ -155,12 +160,12 @@ pub async fn find_with_payments(tx: &mut Tx, caller: &Caller, id: Id) -> Result<
 ///
 /// # Errors
 /// [`Error::FORBIDDEN`] for all other callers.
-pub async fn require_hosts(tx: &mut Tx, caller: &Caller, order: Id) -> Result<()> {
+pub async fn require_hosts(reader: &mut Reader, caller: &Caller, order: Id) -> Result<()> {
     if caller.is_administrator() {
         return Ok(());
     }
     let account = caller.account.ok_or(Error::FORBIDDEN)?;
-    if store::is_of_hosts_of(tx, order, account).await? { Ok(()) } else { Err(Error::FORBIDDEN) }
+    if store::is_of_hosts_of(reader, order, account).await? { Ok(()) } else { Err(Error::FORBIDDEN) }
 }
 
 /// Loads an order for its customer or a platform administrator, and locks it until the transaction ends.
@@ -174,40 +179,40 @@ pub async fn lock_authorized(tx: &mut Tx, caller: &Caller, id: Id) -> Result<Ord
 }
 
 /// Returns an order as a response to this caller.
-pub async fn view(tx: &mut Tx, caller: &Caller, row: OrderRow, now: Timestamp) -> Result<Order> {
+pub async fn view(reader: &mut Reader, caller: &Caller, row: OrderRow, now: Timestamp) -> Result<Order> {
     let id = row.id;
-    let order = views(tx, caller, vec![row], now).await?.pop();
+    let order = views(reader, caller, vec![row], now).await?.pop();
     order.ok_or_else(|| Error::Internal(anyhow::anyhow!("the order {id} cannot be shown")))
 }
 
 /// Returns orders as responses to this caller, with four queries for all of them.
-async fn views(tx: &mut Tx, caller: &Caller, rows: Vec<OrderRow>, now: Timestamp) -> Result<Vec<Order>> {
-    let customers = accounts::views_for(tx, caller, rows.iter().map(|row| row.account_id)).await?;
-    views_of_customers(tx, rows, &customers, now).await
+async fn views(reader: &mut Reader, caller: &Caller, rows: Vec<OrderRow>, now: Timestamp) -> Result<Vec<Order>> {
+    let customers = accounts::views_for(reader, caller, rows.iter().map(|row| row.account_id)).await?;
+    views_of_customers(reader, rows, &customers, now).await
 }
 
 /// Returns orders of these customers as responses, with three queries for all of them.
 pub async fn views_of_customers(
-    tx: &mut Tx,
+    reader: &mut Reader,
     rows: Vec<OrderRow>,
     customers: &HashMap<Id, Account>,
     now: Timestamp,
 ) -> Result<Vec<Order>> {
-    let items = store::items(tx, rows.iter().map(|row| row.id)).await?;
-    let refunded = payments::refunded_by_order(tx, rows.iter().map(|row| row.id)).await?;
-    views_with(tx, rows, items, &refunded, customers, now).await
+    let items = store::items(reader, rows.iter().map(|row| row.id)).await?;
+    let refunded = payments::refunded_by_order(reader, rows.iter().map(|row| row.id)).await?;
+    views_with(reader, rows, items, &refunded, customers, now).await
 }
 
 /// Returns orders with these refunds and customers as responses. The items are sorted by order and position.
 pub async fn views_with(
-    tx: &mut Tx,
+    reader: &mut Reader,
     rows: Vec<OrderRow>,
     items: Vec<ItemRow>,
     refunded: &HashMap<Id, Money>,
     customers: &HashMap<Id, Account>,
     now: Timestamp,
 ) -> Result<Vec<Order>> {
-    let applied = store::applied_modifiers(tx, rows.iter().map(|row| row.id)).await?;
+    let applied = store::applied_modifiers(reader, rows.iter().map(|row| row.id)).await?;
     let orders = rows.into_iter().map(|row| {
         let customer = customers.get(&row.account_id).cloned();
         let customer = customer.ok_or_else(|| anyhow::anyhow!("the order {} has no customer", row.id))?;

@@ -7,7 +7,7 @@ use boxoffice_http::error::Result;
 
 use super::hosts_orders::{HostCriteria, OrdersOf};
 use super::model::{AppliedModifierRow, Criteria, EventItemRow, EventSaleRow, ItemRow, OrderRow, OrderStatus, ReservationRow};
-use crate::kernel::db::{Statement, Tx, Writes};
+use crate::kernel::db::{Reader, Statement, Tx, Writes};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
@@ -23,8 +23,8 @@ macro_rules! columns {
 pub const SEARCH_BATCH: usize = 2000;
 
 /// Returns a page of orders, sorted by identifier and therefore by time of placing.
-pub async fn list(tx: &mut Tx, criteria: Criteria, paging: PageRequest, now: Timestamp) -> Result<PagedRows<OrderRow>> {
-    let orders = tx.list(columns!(), "from orders o where true").and_where("o.account_id = ?", criteria.account);
+pub async fn list(reader: &mut Reader, criteria: Criteria, paging: PageRequest, now: Timestamp) -> Result<PagedRows<OrderRow>> {
+    let orders = reader.list(columns!(), "from orders o where true").and_where("o.account_id = ?", criteria.account);
     let orders = match criteria.account {
         Some(account) => orders.push_list_count("account orders", account),
         None => orders.push_list_count("orders", Id(0)),
@@ -35,13 +35,13 @@ pub async fn list(tx: &mut Tx, criteria: Criteria, paging: PageRequest, now: Tim
 
 /// Returns the same page of the orders of each of these accounts, sorted like [`list`].
 pub async fn list_of_accounts(
-    tx: &mut Tx,
+    reader: &mut Reader,
     accounts: impl IntoIterator<Item = Id>,
     criteria: Criteria,
     paging: PageRequest,
     now: Timestamp,
 ) -> Result<HashMap<Id, PagedRows<OrderRow>>> {
-    let orders = tx.list(columns!(), "from orders o where true").with_list_counts("account orders");
+    let orders = reader.list(columns!(), "from orders o where true").with_list_counts("account orders");
     let orders = filter_by_status(orders, criteria.status, now);
     orders.pages_by_key("orders", "o.account_id", accounts, criteria.direction, paging).await
 }
@@ -51,7 +51,7 @@ pub async fn list_of_accounts(
 /// The identifiers of all orders of the event or host come from an index, in their order. If few orders match the other filters,
 /// each of them is looked up in the index instead.
 pub async fn list_of_hosts(
-    tx: &mut Tx,
+    reader: &mut Reader,
     criteria: &HostCriteria,
     paging: PageRequest,
     now: Timestamp,
@@ -68,9 +68,9 @@ pub async fn list_of_hosts(
     let direction = criteria.criteria.direction.sql();
     let (orders, order) = if criteria.is_selective() {
         let of_order = format!("exists (select 1 from {of} and {key} = ?)");
-        (tx.list(columns!(), "from orders o where true").and_where(&of_order, Some(id)), format!("o.id{direction}"))
+        (reader.list(columns!(), "from orders o where true").and_where(&of_order, Some(id)), format!("o.id{direction}"))
     } else {
-        let orders = tx.list(columns!(), &format!("from orders o, {of}")).and_key(key, id);
+        let orders = reader.list(columns!(), &format!("from orders o, {of}")).and_key(key, id);
         // SQLite uses the order of the index only for the index's own column.
         (orders.push_list_count(list, id), format!("{key}{direction}, i.order_id{direction}"))
     };
@@ -85,9 +85,9 @@ pub async fn list_of_hosts(
 }
 
 /// Returns the next identifiers after `after`, at most [`SEARCH_BATCH`].
-pub async fn list_ids(tx: &mut Tx, criteria: Criteria, after: Option<Id>, now: Timestamp) -> Result<Vec<Id>> {
+pub async fn list_ids(reader: &mut Reader, criteria: Criteria, after: Option<Id>, now: Timestamp) -> Result<Vec<Id>> {
     let condition = if criteria.is_ascending() { "o.id > ?" } else { "o.id < ?" };
-    let orders = apply_filter(tx.select("o.id from orders o where true"), criteria, now).and_where(condition, after);
+    let orders = apply_filter(reader.select("o.id from orders o where true"), criteria, now).and_where(condition, after);
     let orders = orders.push(" order by o.id").push(criteria.direction.sql());
     orders.push(&format!(" limit {SEARCH_BATCH}")).scalars().await
 }
@@ -107,14 +107,14 @@ fn filter_by_status(orders: Statement<'_>, status: Option<OrderStatus>, now: Tim
 }
 
 /// Returns these orders in the sort direction of `criteria`.
-pub async fn find_all(tx: &mut Tx, ids: Vec<Id>, criteria: Criteria) -> Result<Vec<OrderRow>> {
-    let orders = tx.select(concat!(columns!(), " from orders o where true")).and_in("o.id", ids);
+pub async fn find_all(reader: &mut Reader, ids: Vec<Id>, criteria: Criteria) -> Result<Vec<OrderRow>> {
+    let orders = reader.select(concat!(columns!(), " from orders o where true")).and_in("o.id", ids);
     orders.push(" order by o.id").push(criteria.direction.sql()).all().await
 }
 
 /// Returns the order with this identifier.
-pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<OrderRow>> {
-    tx.query(concat!("select ", columns!(), " from orders where id = $1")).bind(id).optional().await
+pub async fn find(reader: &mut Reader, id: Id) -> Result<Option<OrderRow>> {
+    reader.query(concat!("select ", columns!(), " from orders where id = $1")).bind(id).optional().await
 }
 
 /// Locks an order until the transaction ends, and returns its current row.
@@ -128,13 +128,14 @@ pub async fn lock_all(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<
 }
 
 /// Returns these orders with their accounts and their stored statuses.
-pub async fn customers(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<(Id, Id, OrderStatus)>> {
-    tx.select("id, account_id, status from orders where true").and_in("id", ids).all().await
+pub async fn customers(reader: &mut Reader, ids: impl IntoIterator<Item = Id>) -> Result<Vec<(Id, Id, OrderStatus)>> {
+    reader.select("id, account_id, status from orders where true").and_in("id", ids).all().await
 }
 
 /// Returns the items of these orders, sorted by order and position.
-pub async fn items(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<Vec<ItemRow>> {
-    tx.select("order_id, position, event_id, section_id, quantity, unit_price, unit_fee from order_items where true")
+pub async fn items(reader: &mut Reader, orders: impl IntoIterator<Item = Id>) -> Result<Vec<ItemRow>> {
+    reader
+        .select("order_id, position, event_id, section_id, quantity, unit_price, unit_fee from order_items where true")
         .and_in("order_id", orders)
         .push(" order by order_id, position")
         .all()
@@ -142,8 +143,9 @@ pub async fn items(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<
 }
 
 /// Returns the price modifiers that applied to the items of these orders, the oldest of each item first.
-pub async fn applied_modifiers(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<Vec<AppliedModifierRow>> {
-    let applied = tx.select("order_id, position, modifier_id from order_item_modifiers where true").and_in("order_id", orders);
+pub async fn applied_modifiers(reader: &mut Reader, orders: impl IntoIterator<Item = Id>) -> Result<Vec<AppliedModifierRow>> {
+    let applied =
+        reader.select("order_id, position, modifier_id from order_item_modifiers where true").and_in("order_id", orders);
     applied.push(" order by order_id, position, modifier_id").all().await
 }
 
@@ -151,8 +153,8 @@ pub async fn applied_modifiers(tx: &mut Tx, orders: impl IntoIterator<Item = Id>
 const EVENT_SALE_STATUS: &str = "e.id, e.host_id, e.title, e.status, e.ends, h.removed as host_removed from events e join ";
 
 /// Returns the columns of these events that decide whether tickets are on sale.
-pub async fn event_sale_status(tx: &mut Tx, events: impl IntoIterator<Item = Id>) -> Result<Vec<EventSaleRow>> {
-    tx.select(EVENT_SALE_STATUS).push("hosts h on h.id = e.host_id where true").and_in("e.id", events).all().await
+pub async fn event_sale_status(reader: &mut Reader, events: impl IntoIterator<Item = Id>) -> Result<Vec<EventSaleRow>> {
+    reader.select(EVENT_SALE_STATUS).push("hosts h on h.id = e.host_id where true").and_in("e.id", events).all().await
 }
 
 /// Returns the same columns for an order that is being placed.
@@ -190,9 +192,9 @@ const HAS_CANCELLED_EVENT: &str = "exists (select 1 from order_items i join even
 
 /// Returns the number of open orders of each of these accounts that has any. Orders with a cancelled event don't count: they can't
 /// be paid, and a job cancels them.
-pub async fn count_open(tx: &mut Tx, accounts: impl IntoIterator<Item = Id>, now: Timestamp) -> Result<Vec<(Id, i64)>> {
+pub async fn count_open(reader: &mut Reader, accounts: impl IntoIterator<Item = Id>, now: Timestamp) -> Result<Vec<(Id, i64)>> {
     let open =
-        tx.select(&format!("o.account_id, count(*) from orders o where o.status = 'Placed' and not {HAS_CANCELLED_EVENT}"));
+        reader.select(&format!("o.account_id, count(*) from orders o where o.status = 'Placed' and not {HAS_CANCELLED_EVENT}"));
     let open = open.and_where("o.expires > ?", Some(now)).and_in("o.account_id", accounts);
     open.push(" group by o.account_id").all().await
 }
@@ -201,14 +203,14 @@ pub async fn count_open(tx: &mut Tx, accounts: impl IntoIterator<Item = Id>, now
 /// those of its fulfilled orders that are not void. A ticket counts for the account that has ordered it, even if another one has
 /// claimed it.
 pub async fn count_held(
-    tx: &mut Tx,
+    reader: &mut Reader,
     accounts: &BTreeSet<Id>,
     sections: &BTreeSet<Id>,
     now: Timestamp,
 ) -> Result<Vec<(Id, Id, i64)>> {
     let (accounts, sections) = (|| accounts.iter().copied(), || sections.iter().copied());
     // Without the signs, the database would read all tickets and reservations of the sections by their indexes.
-    let held = tx.select(
+    let held = reader.select(
         "account_id, section_id, cast(sum(quantity) as bigint) from (
          select o.account_id, r.section_id, r.quantity from orders o join reservations r on r.order_id = o.id
          where o.status = 'Placed'",
@@ -223,8 +225,8 @@ pub async fn count_held(
 }
 
 /// Returns a few open orders with a cancelled event.
-pub async fn open_with_cancelled_event(tx: &mut Tx, now: Timestamp) -> Result<Vec<Id>> {
-    let orders = tx.select(
+pub async fn open_with_cancelled_event(reader: &mut Reader, now: Timestamp) -> Result<Vec<Id>> {
+    let orders = reader.select(
         "distinct r.order_id from events e join sections s on s.event_id = e.id join reservations r on r.section_id = s.id
          where e.status = 'Cancelled'",
     );
@@ -350,24 +352,24 @@ const HOST_OF_ITEM: &str = "coalesce((select e.host_id from events e where e.id 
     (select r.host_id from removed_events r where r.id = i.event_id))";
 
 /// Returns whether an account administers the hosts of all events in an order.
-pub async fn is_of_hosts_of(tx: &mut Tx, order: Id, account: Id) -> Result<bool> {
+pub async fn is_of_hosts_of(reader: &mut Reader, order: Id, account: Id) -> Result<bool> {
     let administered = format!("select 1 from host_administrators m where m.host_id = {HOST_OF_ITEM} and m.account_id = ?");
-    let others = tx.select("i.order_id from order_items i where true").and_where("i.order_id = ?", Some(order));
+    let others = reader.select("i.order_id from order_items i where true").and_where("i.order_id = ?", Some(order));
     Ok(!others.push_bind(&format!(" and not exists ({administered})"), account).exists().await?)
 }
 
 /// Returns the hosts of an order's events that an account administers.
-pub async fn administered_hosts(tx: &mut Tx, order: Id, account: Id) -> Result<Vec<Id>> {
+pub async fn administered_hosts(reader: &mut Reader, order: Id, account: Id) -> Result<Vec<Id>> {
     let items =
         format!("distinct m.host_id from order_items i join host_administrators m on m.host_id = {HOST_OF_ITEM} where true");
-    let items = tx.select(&items).and_where("i.order_id = ?", Some(order)).and_where("m.account_id = ?", Some(account));
+    let items = reader.select(&items).and_where("i.order_id = ?", Some(order)).and_where("m.account_id = ?", Some(account));
     items.scalars().await
 }
 
 /// Returns those of these events that belong to one of these hosts, deleted or not.
-pub async fn events_of_hosts(tx: &mut Tx, events: impl IntoIterator<Item = Id>, hosts: &[Id]) -> Result<BTreeSet<Id>> {
+pub async fn events_of_hosts(reader: &mut Reader, events: impl IntoIterator<Item = Id>, hosts: &[Id]) -> Result<BTreeSet<Id>> {
     let events: BTreeSet<Id> = events.into_iter().collect();
-    let own = tx.select("id from events where true").and_in("id", events.clone()).and_in("host_id", hosts.to_vec());
+    let own = reader.select("id from events where true").and_in("id", events.clone()).and_in("host_id", hosts.to_vec());
     let own = own.push(" union all select id from removed_events where true").and_in("id", events);
     Ok(own.and_in("host_id", hosts.to_vec()).scalars().await?.into_iter().collect())
 }

@@ -37,9 +37,9 @@ pub struct OrderVoidCreate {
 }
 
 pub async fn list(ctx: &Ctx, caller: &Caller, order: Id, paging: PageRequest) -> Result<Page<OrderVoid>> {
-    let mut tx = ctx.unit.read().await?;
-    service::find_with_payments(&mut tx, caller, order).await?;
-    let page = revocation_store::list_voids(&mut tx, order, paging).await?;
+    let mut reader = ctx.unit.read().await?;
+    service::find_with_payments(&mut reader, caller, order).await?;
+    let page = revocation_store::list_voids(&mut reader, order, paging).await?;
     Ok(page.map(view))
 }
 

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use boxoffice_http::error::Result;
 
 use super::model::{OpenRefundRow, RefundRow, RefundShareRow};
-use crate::kernel::db::Tx;
+use crate::kernel::db::{Reader, Tx};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::money::Money;
@@ -47,20 +47,20 @@ pub async fn insert_shares(tx: &mut Tx, shares: &[RefundShareRow]) -> Result<()>
 }
 
 /// Returns the sum of the refunds of each order that has any, made or scheduled.
-pub async fn refunded_by_order(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<HashMap<Id, Money>> {
-    let sums =
-        tx.select("p.order_id, cast(sum(r.amount) as bigint) from payments p join refunds r on r.payment_id = p.id where true");
+pub async fn refunded_by_order(reader: &mut Reader, orders: impl IntoIterator<Item = Id>) -> Result<HashMap<Id, Money>> {
+    let sums = reader
+        .select("p.order_id, cast(sum(r.amount) as bigint) from payments p join refunds r on r.payment_id = p.id where true");
     let sums: Vec<(Id, Money)> = sums.and_in("p.order_id", orders).push(" group by p.order_id").all().await?;
     Ok(sums.into_iter().collect())
 }
 
 /// Returns the sum of these hosts' shares of the refunds of each order that has any, made or scheduled.
 pub async fn refund_shares_by_order(
-    tx: &mut Tx,
+    reader: &mut Reader,
     orders: impl IntoIterator<Item = Id>,
     hosts: &[Id],
 ) -> Result<HashMap<Id, Money>> {
-    let sums = tx.select(
+    let sums = reader.select(
         "p.order_id, cast(sum(s.amount) as bigint) from payments p join refunds r on r.payment_id = p.id
          join refund_shares s on s.refund_id = r.id where true",
     );
@@ -70,8 +70,8 @@ pub async fn refund_shares_by_order(
 }
 
 /// Returns the hosts' shares of these refunds, sorted by refund and host.
-pub async fn shares(tx: &mut Tx, refunds: impl IntoIterator<Item = Id>) -> Result<Vec<RefundShareRow>> {
-    let shares = tx.select("refund_id, host_id, amount, fees from refund_shares where true").and_in("refund_id", refunds);
+pub async fn shares(reader: &mut Reader, refunds: impl IntoIterator<Item = Id>) -> Result<Vec<RefundShareRow>> {
+    let shares = reader.select("refund_id, host_id, amount, fees from refund_shares where true").and_in("refund_id", refunds);
     shares.push(" order by refund_id, host_id").all().await
 }
 
@@ -82,8 +82,9 @@ pub async fn set_done(tx: &mut Tx, refunds: impl IntoIterator<Item = Id>, now: T
 }
 
 /// Returns the next open refunds after `after`: of one order, or of all.
-pub async fn next_open_refunds(tx: &mut Tx, order: Option<Id>, after: Id) -> Result<Vec<OpenRefundRow>> {
-    tx.select(&format!("{OPEN_COLUMNS} {FROM_OPEN}"))
+pub async fn next_open_refunds(reader: &mut Reader, order: Option<Id>, after: Id) -> Result<Vec<OpenRefundRow>> {
+    reader
+        .select(&format!("{OPEN_COLUMNS} {FROM_OPEN}"))
         .and_where("order_id = ?", order)
         .and_where("id > ?", Some(after))
         .push(" order by id limit ")
@@ -93,20 +94,21 @@ pub async fn next_open_refunds(tx: &mut Tx, order: Option<Id>, after: Id) -> Res
 }
 
 /// Returns an open refund.
-pub async fn find_open_refund(tx: &mut Tx, id: Id) -> Result<Option<OpenRefundRow>> {
-    tx.select(&format!("{OPEN_COLUMNS} {FROM_OPEN}")).and_where("id = ?", Some(id)).optional().await
+pub async fn find_open_refund(reader: &mut Reader, id: Id) -> Result<Option<OpenRefundRow>> {
+    reader.select(&format!("{OPEN_COLUMNS} {FROM_OPEN}")).and_where("id = ?", Some(id)).optional().await
 }
 
 /// Returns a page of the open refunds, by identifier.
-pub async fn list_open_refunds(tx: &mut Tx, paging: PageRequest) -> Result<PagedRows<OpenRefundRow>> {
-    tx.list(OPEN_COLUMNS, FROM_OPEN).page("id", paging).await
+pub async fn list_open_refunds(reader: &mut Reader, paging: PageRequest) -> Result<PagedRows<OpenRefundRow>> {
+    reader.list(OPEN_COLUMNS, FROM_OPEN).page("id", paging).await
 }
 
 /// Returns the number of open refunds, and the time of the oldest. At most 10,000 refunds and 10,000 cancellations are counted: the
 /// metrics are read often, also when the refunds of all orders of a large event are open.
-pub async fn count_open_refunds(tx: &mut Tx) -> Result<(i64, Option<Timestamp>)> {
-    tx.query(
-        "select count(*), min(since) from (
+pub async fn count_open_refunds(reader: &mut Reader) -> Result<(i64, Option<Timestamp>)> {
+    reader
+        .query(
+            "select count(*), min(since) from (
             select since from (
                 select placed as since from payments
                 where status in ('Pending', 'Abandoned') and status = 'Abandoned' order by id limit 10000
@@ -114,7 +116,7 @@ pub async fn count_open_refunds(tx: &mut Tx) -> Result<(i64, Option<Timestamp>)>
             union all
             select since from (select owed as since from refunds where status = 'Owed' order by id limit 10000) as refunds
         ) as open_refunds",
-    )
-    .one()
-    .await
+        )
+        .one()
+        .await
 }

@@ -18,15 +18,15 @@ use crate::kernel::types::paging::{Page, PageRequest};
 use crate::state::Ctx;
 
 pub async fn list(ctx: &Ctx, caller: &Caller, order: Id, paging: PageRequest) -> Result<Page<Payment>> {
-    let mut tx = ctx.unit.read().await?;
-    orders::find_with_payments(&mut tx, caller, order).await?;
-    Ok(store::list(&mut tx, order, paging).await?.map(PaymentViewRow::view))
+    let mut reader = ctx.unit.read().await?;
+    orders::find_with_payments(&mut reader, caller, order).await?;
+    Ok(store::list(&mut reader, order, paging).await?.map(PaymentViewRow::view))
 }
 
 pub async fn get(ctx: &Ctx, caller: &Caller, order: Id, payment: Id) -> Result<Payment> {
-    let mut tx = ctx.unit.read().await?;
-    orders::find_with_payments(&mut tx, caller, order).await?;
-    Ok(store::find(&mut tx, order, payment).await?.ok_or(Error::NOT_FOUND)?.view())
+    let mut reader = ctx.unit.read().await?;
+    orders::find_with_payments(&mut reader, caller, order).await?;
+    Ok(store::find(&mut reader, order, payment).await?.ok_or(Error::NOT_FOUND)?.view())
 }
 
 pub async fn create(ctx: &Ctx, caller: Caller, order: Id, new: PaymentCreate) -> Result<Payment> {

@@ -4,7 +4,7 @@ use boxoffice_http::error::Result;
 
 use super::model::{PaymentRow, PaymentViewRow, RefundableRow, StoredPaymentStatus};
 use crate::features::sales::ledger::TicketCosts;
-use crate::kernel::db::{Columns, Tx};
+use crate::kernel::db::{Columns, Reader, Tx};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::money::Money;
@@ -22,12 +22,12 @@ const VIEW_COLUMNS: &str =
 const FROM_VISIBLE: &str = "from payments p where p.status not in ('Pending', 'Abandoned')";
 
 /// Returns a page of the payments of an order, the oldest first.
-pub async fn list(tx: &mut Tx, order: Id, paging: PageRequest) -> Result<PagedRows<PaymentViewRow>> {
-    tx.list(VIEW_COLUMNS, FROM_VISIBLE).and_where("p.order_id = ?", Some(order)).page("p.id", paging).await
+pub async fn list(reader: &mut Reader, order: Id, paging: PageRequest) -> Result<PagedRows<PaymentViewRow>> {
+    reader.list(VIEW_COLUMNS, FROM_VISIBLE).and_where("p.order_id = ?", Some(order)).page("p.id", paging).await
 }
 
-pub async fn find(tx: &mut Tx, order: Id, id: Id) -> Result<Option<PaymentViewRow>> {
-    let mut rows = tx
+pub async fn find(reader: &mut Reader, order: Id, id: Id) -> Result<Option<PaymentViewRow>> {
+    let mut rows = reader
         .select(&format!("{VIEW_COLUMNS} {FROM_VISIBLE}"))
         .and_where("p.order_id = ?", Some(order))
         .and_where("p.id = ?", Some(id))
@@ -37,8 +37,8 @@ pub async fn find(tx: &mut Tx, order: Id, id: Id) -> Result<Option<PaymentViewRo
 }
 
 /// Returns the refundable rests of the payments of these orders, the newest first.
-pub async fn refundable(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<Vec<RefundableRow>> {
-    let payments = tx.select(concat!(
+pub async fn refundable(reader: &mut Reader, orders: impl IntoIterator<Item = Id>) -> Result<Vec<RefundableRow>> {
+    let payments = reader.select(concat!(
         "p.id, p.order_id, p.method, p.amount - ",
         refunded!(),
         " as amount from payments p where p.status = 'Confirmed'"
@@ -58,8 +58,8 @@ pub struct CountingPaymentRow {
 }
 
 /// Returns the confirmed and the pending payments of these orders.
-pub async fn counting_payments(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<Vec<CountingPaymentRow>> {
-    let payments = tx.select(concat!(
+pub async fn counting_payments(reader: &mut Reader, orders: impl IntoIterator<Item = Id>) -> Result<Vec<CountingPaymentRow>> {
+    let payments = reader.select(concat!(
         "p.order_id, p.status = 'Pending' as pending, p.amount - ",
         refunded!(),
         " as amount from payments p where p.status in ('Confirmed', 'Pending')"
@@ -68,10 +68,10 @@ pub async fn counting_payments(tx: &mut Tx, orders: impl IntoIterator<Item = Id>
 }
 
 /// Returns the cost of the tickets of an order, item by item. The order must be open or fulfilled, so that its events still exist.
-pub async fn ticket_costs(tx: &mut Tx, order: Id) -> Result<Vec<TicketCosts>> {
+pub async fn ticket_costs(reader: &mut Reader, order: Id) -> Result<Vec<TicketCosts>> {
     let tickets = "select i.section_id, e.host_id, i.quantity, i.unit_price, i.unit_fee
                    from order_items i join events e on e.id = i.event_id where i.order_id = $1 order by i.position";
-    tx.query(tickets).bind(order).all().await
+    reader.query(tickets).bind(order).all().await
 }
 
 const INSERT_COLUMNS: &str = "payments (id, order_id, method, amount, status, reference, placed)";

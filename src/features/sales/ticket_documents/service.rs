@@ -19,15 +19,15 @@ use crate::state::{App, Ctx};
 /// [`Error::NOT_FOUND`], [`Error::FORBIDDEN`] for callers other than the customer and platform administrators, and
 /// [`codes::TICKET_NOT_ISSUED`] if there are no such tickets.
 pub async fn of_order(ctx: &Ctx, caller: &Caller, order: Id) -> Result<Vec<u8>> {
-    let mut tx = ctx.unit.read().await?;
-    let order = orders::find(&mut tx, order).await?.ok_or(Error::NOT_FOUND)?;
+    let mut reader = ctx.unit.read().await?;
+    let order = orders::find(&mut reader, order).await?.ok_or(Error::NOT_FOUND)?;
     caller.require_account(order.account_id)?;
-    let rows = store::of_orders(&mut tx, [order.id]).await?;
+    let rows = store::of_orders(&mut reader, [order.id]).await?;
     if rows.is_empty() {
         return Err(codes::TICKET_NOT_ISSUED.with_message("None of this order's tickets is Issued and belongs to its customer."));
     }
-    let owner = accounts::find(&mut tx, order.account_id).await?.ok_or(Error::NOT_FOUND)?;
-    drop(tx);
+    let owner = accounts::find(&mut reader, order.account_id).await?.ok_or(Error::NOT_FOUND)?;
+    drop(reader);
     let style = style(&ctx.app, &owner);
     let tickets = rows.into_iter().map(|row| ticket(&ctx.app, row, &owner)).collect::<Result<Vec<DocumentTicket>>>()?;
     let rendered = tokio::task::spawn_blocking(move || pdf::render(&tickets, &style)).await;

@@ -3,7 +3,7 @@
 use boxoffice_http::error::Result;
 
 use super::model::DocumentTicketRow;
-use crate::kernel::db::Tx;
+use crate::kernel::db::Reader;
 use crate::kernel::types::id::Id;
 
 /// The columns of [`DocumentTicketRow`] but its source, and the tables beside that of the tickets.
@@ -20,8 +20,8 @@ macro_rules! joins {
 }
 
 /// Returns the Issued tickets of these orders that still belong to the customer, the oldest first.
-pub async fn of_orders(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<Vec<DocumentTicketRow>> {
-    let tickets = tx.select(concat!(
+pub async fn of_orders(reader: &mut Reader, orders: impl IntoIterator<Item = Id>) -> Result<Vec<DocumentTicketRow>> {
+    let tickets = reader.select(concat!(
         "o.id as source_id, ",
         columns!(),
         " from orders o join tickets t on t.order_id = o.id and t.owner_id = o.account_id",
@@ -33,8 +33,8 @@ pub async fn of_orders(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Res
 
 /// Returns the tickets of these transfers, the oldest first: those that are offered, or after a claim those that have replaced
 /// them.
-pub async fn of_transfers(tx: &mut Tx, transfers: impl IntoIterator<Item = Id>) -> Result<Vec<DocumentTicketRow>> {
-    let tickets = tx.select(concat!(
+pub async fn of_transfers(reader: &mut Reader, transfers: impl IntoIterator<Item = Id>) -> Result<Vec<DocumentTicketRow>> {
+    let tickets = reader.select(concat!(
         "f.id as source_id, ",
         columns!(),
         " from transfers f join transfer_tickets o on o.transfer_id = f.id join tickets p on p.id = o.ticket_id

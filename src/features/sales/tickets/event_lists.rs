@@ -69,19 +69,19 @@ pub async fn list(ctx: &Ctx, caller: Caller, event: Id, filter: EventTicketFilte
 async fn read_batch(app: Arc<App>, event: Id, requests: Vec<ListRequest>) -> Result<Vec<Result<TicketList>>> {
     let Some(ListRequest { caller, .. }) = requests.first() else { return Ok(Vec::new()) };
     let span = Span::of_batch("list tickets of an event", requests.iter().map(|request| &request.span));
-    let mut tx = UnitOfWork::read_only(app.db.clone(), span).read().await?;
-    let event = events::load(&mut tx, event).await?;
-    let scope = tokens::authorize(&mut tx, caller, &event).await?;
+    let mut reader = UnitOfWork::read_only(app.db.clone(), span).read().await?;
+    let event = events::load(&mut reader, event).await?;
+    let scope = tokens::authorize(&mut reader, caller, &event).await?;
     let mut pages: HashMap<&EventTicketFilter, Result<PagedRows<TicketRow>>> = HashMap::new();
     for ListRequest { filter, .. } in &requests {
         if !pages.contains_key(filter) {
-            let page = store::list_of_event(&mut tx, event.id, scope, filter).await;
+            let page = store::list_of_event(&mut reader, event.id, scope, filter).await;
             pages.insert(filter, Error::split_rejection(page)?);
         }
     }
-    scope.require_token(&mut tx).await?;
+    scope.require_token(&mut reader).await?;
     let rows = pages.values().flatten().flat_map(|page| &page.rows);
-    let (sections, owners) = service::find_embedded(&mut tx, caller, rows, app.clock.now()).await?;
+    let (sections, owners) = service::find_embedded(&mut reader, caller, rows, app.clock.now()).await?;
     let mut responses = HashMap::new();
     for (filter, page) in pages {
         let response = page.and_then(|page| {

@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::store;
-use crate::kernel::db::Tx;
+use crate::kernel::db::{Reader, Tx};
 use crate::kernel::signing::{KeyId, PublicKey, SigningKey};
 use crate::kernel::types::clock::Timestamp;
 use crate::state::Ctx;
@@ -59,8 +59,8 @@ pub async fn register_key(tx: &mut Tx, key: &SigningKey, now: Timestamp) -> Resu
 }
 
 /// Returns whether the server's own public key is stored.
-pub async fn is_registered(tx: &mut Tx, key: &SigningKey) -> Result<bool> {
-    Ok(!store::find_keys(tx, [key.id.to_string()]).await?.is_empty())
+pub async fn is_registered(reader: &mut Reader, key: &SigningKey) -> Result<bool> {
+    Ok(!store::find_keys(reader, [key.id.to_string()]).await?.is_empty())
 }
 
 /// Public keys as a JSON Web Key Set (RFC 7517, RFC 8037).

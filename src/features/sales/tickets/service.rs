@@ -12,7 +12,7 @@ use crate::features::catalog::events;
 use crate::features::catalog::sections::{self, Section};
 use crate::features::identity::accounts::{self, Account, AccountList, AccountLists, AccountNumber, AccountPage, AccountRow};
 use crate::kernel::auth::Caller;
-use crate::kernel::db::{Tx, Writes};
+use crate::kernel::db::{Reader, Tx, Writes};
 use crate::kernel::types::api_types::{OffsetSeconds, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::embedded::{Embedded, EmbeddedById};
@@ -44,10 +44,10 @@ pub async fn list_of_account(ctx: &Ctx, caller: &Caller, number: &AccountNumber,
 impl AccountPage for TicketPage {
     type Key = PageRequest;
 
-    async fn read(app: &App, tx: &mut Tx, paging: PageRequest, accounts: &[AccountRow]) -> Result<HashMap<Id, Self>> {
-        let pages = store::list_of_accounts(tx, accounts.iter().map(|account| account.id), paging).await?;
+    async fn read(app: &App, reader: &mut Reader, paging: PageRequest, accounts: &[AccountRow]) -> Result<HashMap<Id, Self>> {
+        let pages = store::list_of_accounts(reader, accounts.iter().map(|account| account.id), paging).await?;
         let section_ids: BTreeSet<Id> = pages.values().flat_map(|page| &page.rows).map(|row| row.section_id).collect();
-        let sections = Arc::new(sections::find_embedded(tx, section_ids, app.clock.now()).await?);
+        let sections = Arc::new(sections::find_embedded(reader, section_ids, app.clock.now()).await?);
         let page = |page: PagedRows<TicketRow>| Self { total: page.total, tickets: page.rows, sections: Arc::clone(&sections) };
         Ok(pages.into_iter().map(|(account, rows)| (account, page(rows))).collect())
     }
@@ -55,24 +55,24 @@ impl AccountPage for TicketPage {
 
 /// Lists the tickets of an order without those that were replaced, the oldest first, for a platform administrator.
 pub async fn list_of_order(ctx: &Ctx, caller: &Caller, order: Id, paging: PageRequest) -> Result<Page<Ticket>> {
-    let mut tx = ctx.unit.read().await?;
-    let page = store::list_of_order(&mut tx, order, paging).await?;
-    let entries = views(&mut tx, caller, page.rows, ctx.app.clock.now()).await?;
+    let mut reader = ctx.unit.read().await?;
+    let page = store::list_of_order(&mut reader, order, paging).await?;
+    let entries = views(&mut reader, caller, page.rows, ctx.app.clock.now()).await?;
     Ok(paging.page(page.total, entries))
 }
 
 pub async fn get(ctx: &Ctx, caller: &Caller, ticket: Id) -> Result<Ticket> {
-    let mut tx = ctx.unit.read().await?;
-    let row = find_authorized(&mut tx, caller, ticket).await?;
-    let mut views = views(&mut tx, caller, vec![row], ctx.app.clock.now()).await?;
+    let mut reader = ctx.unit.read().await?;
+    let row = find_authorized(&mut reader, caller, ticket).await?;
+    let mut views = views(&mut reader, caller, vec![row], ctx.app.clock.now()).await?;
     views.pop().ok_or(Error::NOT_FOUND)
 }
 
 /// Returns a ticket to its owner, to administrators of the event's host and to platform administrators.
-pub async fn find_authorized(tx: &mut Tx, caller: &Caller, ticket: Id) -> Result<TicketRow> {
-    let row = store::find(tx, ticket).await?.ok_or(Error::NOT_FOUND)?;
+pub async fn find_authorized(reader: &mut Reader, caller: &Caller, ticket: Id) -> Result<TicketRow> {
+    let row = store::find(reader, ticket).await?.ok_or(Error::NOT_FOUND)?;
     if !caller.is(row.owner_id) {
-        events::load_managed(tx, caller, row.event_id).await?;
+        events::load_managed(reader, caller, row.event_id).await?;
     }
     Ok(row)
 }
@@ -139,21 +139,21 @@ pub async fn replace(app: &App, tx: &mut Tx, tickets: &[Id], from: Id, to: Id) -
 }
 
 /// Returns tickets as responses.
-async fn views(tx: &mut Tx, caller: &Caller, rows: Vec<TicketRow>, now: Timestamp) -> Result<Vec<Ticket>> {
-    let (sections, owners) = find_embedded(tx, caller, rows.iter(), now).await?;
+async fn views(reader: &mut Reader, caller: &Caller, rows: Vec<TicketRow>, now: Timestamp) -> Result<Vec<Ticket>> {
+    let (sections, owners) = find_embedded(reader, caller, rows.iter(), now).await?;
     rows.into_iter().map(|row| view(row, &sections, &owners)).collect()
 }
 
 /// Loads and serializes each section and each owner of tickets once.
 pub async fn find_embedded<'r>(
-    tx: &mut Tx,
+    reader: &mut Reader,
     caller: &Caller,
     rows: impl Iterator<Item = &'r TicketRow> + Clone,
     now: Timestamp,
 ) -> Result<(EmbeddedById<Section>, EmbeddedById<Account>)> {
-    let owners = accounts::views_for(tx, caller, rows.clone().map(|row| row.owner_id)).await?;
+    let owners = accounts::views_for(reader, caller, rows.clone().map(|row| row.owner_id)).await?;
     let owners = owners.iter().map(|(id, owner)| Ok((*id, Embedded::new(owner)?))).collect::<Result<_>>()?;
-    Ok((sections::find_embedded(tx, rows.map(|row| row.section_id), now).await?, owners))
+    Ok((sections::find_embedded(reader, rows.map(|row| row.section_id), now).await?, owners))
 }
 
 /// Returns a ticket as a response.

@@ -8,7 +8,7 @@ use super::model::{EventTicketFilter, TicketRow, TicketStatus};
 use crate::features::catalog::sections;
 use crate::features::catalog::tokens::{self, AdmissionScope};
 use crate::features::identity::accounts;
-use crate::kernel::db::{Statement, Tx, Writes};
+use crate::kernel::db::{Reader, Statement, Tx, Writes};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows, SortOrder};
@@ -36,20 +36,20 @@ pub fn bytes_sql(section: &str, owner: &str) -> String {
 /// Returns a page of the tickets of an event within the caller's admission scope, the oldest first: the valid ones, or all those
 /// that have changed since a time or have a serial number, whatever their status is now.
 pub async fn list_of_event(
-    tx: &mut Tx,
+    reader: &mut Reader,
     event: Id,
     scope: AdmissionScope,
     filter: &EventTicketFilter,
 ) -> Result<PagedRows<TicketRow>> {
     let EventTicketFilter { paging, modified_since, serial, holder, search } = filter;
     if modified_since.is_none() && serial.is_none() && holder.is_none() && search.is_none() {
-        return list_valid_of_event(tx, event, scope, *paging).await;
+        return list_valid_of_event(reader, event, scope, *paging).await;
     }
     let of_holder = "owner_id in (select p.id from accounts p where lower(p.email) = ? or lower(p.username) = ?)";
     let any_status = modified_since.is_some() || serial.is_some();
     let changes = Changes::of(event, modified_since.map(|since| since.0));
     changes
-        .select_from(tx.list(columns!(), "from "))
+        .select_from(reader.list(columns!(), "from "))
         .push(if any_status { "" } else { " and status <> 'Void'" })
         .and_where(&tokens::covers_sql("section_id"), scope.token())
         .and_where("serial = ?", serial.as_ref().map(|serial| serial.0.clone()))
@@ -100,9 +100,14 @@ impl Changes {
 }
 
 /// Returns a page of the valid tickets of an event. Its sections have their number, because they count the places that are sold.
-async fn list_valid_of_event(tx: &mut Tx, event: Id, scope: AdmissionScope, paging: PageRequest) -> Result<PagedRows<TicketRow>> {
+async fn list_valid_of_event(
+    reader: &mut Reader,
+    event: Id,
+    scope: AdmissionScope,
+    paging: PageRequest,
+) -> Result<PagedRows<TicketRow>> {
     let sold = "coalesce((select cast(sum(s.sold) as bigint) from sections s where s.event_id = ?";
-    let tickets = tx.list(columns!(), "from tickets where status <> 'Void'").and_key("event_id", event);
+    let tickets = reader.list(columns!(), "from tickets where status <> 'Void'").and_key("event_id", event);
     let tickets = match scope.token() {
         None => tickets.push_total(&format!("{sold}), 0)"), event),
         Some(token) => {
@@ -126,7 +131,7 @@ pub struct GateTicketRow {
 /// Returns the tickets of an event within the caller's admission scope that follow `after`, by ascending identifier: the valid ones,
 /// or all those that have changed at `modified_since` or later.
 pub async fn list_for_gate(
-    tx: &mut Tx,
+    reader: &mut Reader,
     event: Id,
     scope: AdmissionScope,
     modified_since: Option<Timestamp>,
@@ -134,7 +139,7 @@ pub async fn list_for_gate(
     limit: i64,
 ) -> Result<Vec<GateTicketRow>> {
     let changes = Changes::of(event, modified_since);
-    let tickets = changes.select_from(tx.select("id, serial, section_id, status from "));
+    let tickets = changes.select_from(reader.select("id, serial, section_id, status from "));
     let tickets = tickets.push(if modified_since.is_some() { "" } else { " and status <> 'Void'" });
     let tickets = tickets.and_where(&tokens::covers_sql("section_id"), scope.token());
     let tickets = tickets.push_bind(&format!(" and {} > ?", changes.id()), after);
@@ -143,31 +148,35 @@ pub async fn list_for_gate(
 
 /// Returns the same page of the tickets of each of these accounts, the oldest first, without those that were replaced.
 pub async fn list_of_accounts(
-    tx: &mut Tx,
+    reader: &mut Reader,
     accounts: impl IntoIterator<Item = Id>,
     paging: PageRequest,
 ) -> Result<HashMap<Id, PagedRows<TicketRow>>> {
-    let tickets = tx.list(columns!(), "from tickets where replaced_by is null").with_list_counts("account tickets");
+    let tickets = reader.list(columns!(), "from tickets where replaced_by is null").with_list_counts("account tickets");
     tickets.pages_by_key("tickets", "owner_id", accounts, SortOrder::Asc, paging).await
 }
 
 /// Returns a page of the tickets of an order, the oldest first, without those that were replaced.
-pub async fn list_of_order(tx: &mut Tx, order: Id, paging: PageRequest) -> Result<PagedRows<TicketRow>> {
-    tx.list(columns!(), "from tickets where replaced_by is null").and_where("order_id = ?", Some(order)).page("id", paging).await
+pub async fn list_of_order(reader: &mut Reader, order: Id, paging: PageRequest) -> Result<PagedRows<TicketRow>> {
+    reader
+        .list(columns!(), "from tickets where replaced_by is null")
+        .and_where("order_id = ?", Some(order))
+        .page("id", paging)
+        .await
 }
 
 /// Returns a ticket, unless it was replaced.
-pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<TicketRow>> {
-    let ticket = tx.select(concat!(columns!(), " from tickets where replaced_by is null")).and_where("id = ?", Some(id));
+pub async fn find(reader: &mut Reader, id: Id) -> Result<Option<TicketRow>> {
+    let ticket = reader.select(concat!(columns!(), " from tickets where replaced_by is null")).and_where("id = ?", Some(id));
     ticket.optional().await
 }
 
 /// Returns whether an account has an unused ticket for an event that is not cancelled and has not ended.
-pub async fn has_upcoming(tx: &mut Tx, account: Id, now: Timestamp) -> Result<bool> {
+pub async fn has_upcoming(reader: &mut Reader, account: Id, now: Timestamp) -> Result<bool> {
     let query = "select exists (select 1 from tickets t join events e on e.id = t.event_id
         where t.owner_id = $1 and t.status in ('Issued', 'Pending') and e.ends > $2
         and e.status <> 'Cancelled')";
-    tx.query(query).bind(account).bind(now).scalar().await
+    reader.query(query).bind(account).bind(now).scalar().await
 }
 
 pub fn insert<'a>(writes: Writes<'a>, tickets: &[TicketRow]) -> Writes<'a> {
@@ -298,8 +307,8 @@ pub async fn release(tx: &mut Tx, tickets: &[Id], now: Timestamp) -> Result<bool
 }
 
 /// Returns the tickets of an order, the oldest first, without those that were replaced.
-pub async fn find_by_order(tx: &mut Tx, order: Id) -> Result<Vec<TicketRow>> {
-    let tickets = tx.select(concat!(columns!(), " from tickets where replaced_by is null"));
+pub async fn find_by_order(reader: &mut Reader, order: Id) -> Result<Vec<TicketRow>> {
+    let tickets = reader.select(concat!(columns!(), " from tickets where replaced_by is null"));
     tickets.and_where("order_id = ?", Some(order)).push(" order by id").all().await
 }
 
@@ -326,13 +335,13 @@ pub async fn touch_of_account(tx: &mut Tx, account: Id, now: Timestamp) -> Resul
 }
 
 /// Returns the public keys with these identifiers.
-pub async fn find_keys(tx: &mut Tx, kids: impl IntoIterator<Item = String>) -> Result<Vec<String>> {
-    tx.select("public_key from ticket_keys where true").and_in("kid", kids).scalars().await
+pub async fn find_keys(reader: &mut Reader, kids: impl IntoIterator<Item = String>) -> Result<Vec<String>> {
+    reader.select("public_key from ticket_keys where true").and_in("kid", kids).scalars().await
 }
 
 /// Returns all public keys with their identifiers, the newest first.
-pub async fn list_keys(tx: &mut Tx) -> Result<Vec<(String, String)>> {
-    tx.query("select kid, public_key from ticket_keys order by created desc, kid").all().await
+pub async fn list_keys(reader: &mut Reader) -> Result<Vec<(String, String)>> {
+    reader.query("select kid, public_key from ticket_keys order by created desc, kid").all().await
 }
 
 /// Inserts a public key. Does nothing if another server has inserted it.

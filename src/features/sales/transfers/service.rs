@@ -17,7 +17,7 @@ use crate::features::codes;
 use crate::features::identity::accounts::{self, Account, AccountLists, AccountNumber, AccountPage, AccountRow};
 use crate::features::sales::tickets::{self, Redeemed, SerialInput, TicketRow};
 use crate::kernel::auth::Caller;
-use crate::kernel::db::{LARGE_PAGE, Tx, transaction};
+use crate::kernel::db::{LARGE_PAGE, Reader, Tx, transaction};
 use crate::kernel::outbox::{self, Mail, MailTemplate, Recipient};
 use crate::kernel::types::api_types::{OffsetSeconds, Uri};
 use crate::kernel::types::clock::Timestamp;
@@ -51,10 +51,10 @@ pub async fn list_of_account(
             return Ok(filter.paging.page(total, related.views(caller, rows)?));
         }
     }
-    let mut tx = ctx.unit.read().await?;
-    let account = accounts::load(&mut tx, caller, number).await?;
-    let page = store::list_of_account(&mut tx, account.id, filter, order).await?;
-    let entries = views(&mut tx, caller, page.rows, ctx.app.clock.now()).await?;
+    let mut reader = ctx.unit.read().await?;
+    let account = accounts::load(&mut reader, caller, number).await?;
+    let page = store::list_of_account(&mut reader, account.id, filter, order).await?;
+    let entries = views(&mut reader, caller, page.rows, ctx.app.clock.now()).await?;
     Ok(filter.paging.page(page.total, entries))
 }
 
@@ -62,16 +62,21 @@ impl AccountPage for FirstTransfers {
     type Key = (TransferFilter, SortOrder);
 
     /// Leaves out pages that are large, alone or together with others.
-    async fn read(app: &App, tx: &mut Tx, (filter, order): Self::Key, accounts: &[AccountRow]) -> Result<HashMap<Id, Self>> {
+    async fn read(
+        app: &App,
+        reader: &mut Reader,
+        (filter, order): Self::Key,
+        accounts: &[AccountRow],
+    ) -> Result<HashMap<Id, Self>> {
         let ids: Vec<Id> = accounts.iter().map(|account| account.id).collect();
-        let mut pages = store::first_pages_of_accounts(tx, &ids, &filter, order).await?;
+        let mut pages = store::first_pages_of_accounts(reader, &ids, &filter, order).await?;
         let transfers: Vec<TransferRow> = pages.values().flat_map(|(_, rows)| rows).copied().collect();
-        let tickets = store::tickets(tx, transfers.iter().map(|row| row.id)).await?;
+        let tickets = store::tickets(reader, transfers.iter().map(|row| row.id)).await?;
         if tickets.len() == store::MAX_TICKETS {
             return Ok(HashMap::new());
         }
         let tickets = by_transfer(tickets);
-        let sizes = store::sizes(tx, &transfers, &tickets).await?;
+        let sizes = store::sizes(reader, &transfers, &tickets).await?;
         let mut read = HashMap::new();
         let mut bytes = 0;
         for id in ids {
@@ -82,7 +87,7 @@ impl AccountPage for FirstTransfers {
                 read.insert(id, (total, rows));
             }
         }
-        let related = Relations::load(tx, read.values().flat_map(|(_, rows)| rows), tickets, app.clock.now()).await?;
+        let related = Relations::load(reader, read.values().flat_map(|(_, rows)| rows), tickets, app.clock.now()).await?;
         let related = Arc::new(related);
         let page = |(id, (total, rows))| (id, Self { total, rows, related: Arc::clone(&related) });
         Ok(read.into_iter().map(page).collect())
@@ -91,9 +96,9 @@ impl AccountPage for FirstTransfers {
 
 /// Lists the transfers of the tickets of an order, the newest first, for a platform administrator.
 pub async fn list_of_order(ctx: &Ctx, caller: &Caller, order: Id, paging: PageRequest) -> Result<Page<Transfer>> {
-    let mut tx = ctx.unit.read().await?;
-    let page = store::list_of_order(&mut tx, order, paging).await?;
-    let entries = views(&mut tx, caller, page.rows, ctx.app.clock.now()).await?;
+    let mut reader = ctx.unit.read().await?;
+    let page = store::list_of_order(&mut reader, order, paging).await?;
+    let entries = views(&mut reader, caller, page.rows, ctx.app.clock.now()).await?;
     Ok(paging.page(page.total, entries))
 }
 
@@ -102,12 +107,12 @@ pub async fn create(ctx: &Ctx, caller: &Caller, new: &TransferCreate) -> Result<
 }
 
 pub async fn get(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Transfer> {
-    let mut tx = ctx.unit.read().await?;
-    let row = load(&mut tx, id).await?;
+    let mut reader = ctx.unit.read().await?;
+    let row = load(&mut reader, id).await?;
     if !caller.is(row.sender_id) {
         caller.require_account(row.recipient_id)?;
     }
-    view(&mut tx, caller, row, ctx.app.clock.now()).await
+    view(&mut reader, caller, row, ctx.app.clock.now()).await
 }
 
 /// Accepts a transfer; its tickets are replaced by tickets of the recipient.
@@ -268,18 +273,18 @@ async fn push_mail(app: &App, tx: &mut Tx, template: MailTemplate, recipient: Id
     outbox::push(app, tx, [Mail { recipient: Recipient::Account(recipient), template, values }]).await
 }
 
-async fn load(tx: &mut Tx, id: Id) -> Result<TransferRow> {
-    store::find(tx, id).await?.ok_or(Error::NOT_FOUND)
+async fn load(reader: &mut Reader, id: Id) -> Result<TransferRow> {
+    store::find(reader, id).await?.ok_or(Error::NOT_FOUND)
 }
 
-async fn view(tx: &mut Tx, caller: &Caller, row: TransferRow, now: Timestamp) -> Result<Transfer> {
-    views(tx, caller, vec![row], now).await?.pop().ok_or(Error::NOT_FOUND)
+async fn view(reader: &mut Reader, caller: &Caller, row: TransferRow, now: Timestamp) -> Result<Transfer> {
+    views(reader, caller, vec![row], now).await?.pop().ok_or(Error::NOT_FOUND)
 }
 
 /// Returns transfers with their tickets as responses to this caller. Loads each section and each account once.
-async fn views(tx: &mut Tx, caller: &Caller, rows: Vec<TransferRow>, now: Timestamp) -> Result<Vec<Transfer>> {
-    let tickets = by_transfer(store::tickets(tx, rows.iter().map(|row| row.id)).await?);
-    Relations::load(tx, &rows, tickets, now).await?.views(caller, rows)
+async fn views(reader: &mut Reader, caller: &Caller, rows: Vec<TransferRow>, now: Timestamp) -> Result<Vec<Transfer>> {
+    let tickets = by_transfer(store::tickets(reader, rows.iter().map(|row| row.id)).await?);
+    Relations::load(reader, &rows, tickets, now).await?.views(caller, rows)
 }
 
 /// Groups tickets by their transfers.
@@ -300,7 +305,7 @@ struct Relations {
 impl Relations {
     /// Loads what these transfers with these tickets embed. Tickets of other transfers are left out.
     async fn load(
-        tx: &mut Tx,
+        reader: &mut Reader,
         transfers: impl IntoIterator<Item = &TransferRow>,
         mut tickets: HashMap<Id, Vec<TransferTicketRow>>,
         now: Timestamp,
@@ -308,9 +313,9 @@ impl Relations {
         let transfers: HashMap<Id, &TransferRow> = transfers.into_iter().map(|row| (row.id, row)).collect();
         tickets.retain(|transfer, _| transfers.contains_key(transfer));
         let section_ids = tickets.values().flatten().map(|ticket| ticket.section_id);
-        let sections = sections::find_embedded(tx, section_ids, now).await?;
+        let sections = sections::find_embedded(reader, section_ids, now).await?;
         let account_ids = transfers.values().flat_map(|row| [row.sender_id, row.recipient_id]);
-        let accounts = accounts::find_all(tx, account_ids).await?.into_iter().map(|account| (account.id, account)).collect();
+        let accounts = accounts::find_all(reader, account_ids).await?.into_iter().map(|account| (account.id, account)).collect();
         Ok(Self { tickets, sections, accounts })
     }
 

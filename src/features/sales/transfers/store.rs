@@ -8,7 +8,7 @@ use super::model::{Direction, TransferFilter, TransferRow, TransferStatus, Trans
 use crate::features::catalog::sections;
 use crate::features::identity::accounts;
 use crate::features::sales::tickets;
-use crate::kernel::db::Tx;
+use crate::kernel::db::{Reader, Tx};
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows, SortOrder};
 
@@ -52,14 +52,14 @@ fn sides(filter: &TransferFilter) -> &'static [(&'static str, &'static str)] {
 /// Returns the first page of the transfers of each of these accounts like [`list_of_account`], whatever its size, without the empty
 /// pages.
 pub async fn first_pages_of_accounts(
-    tx: &mut Tx,
+    reader: &mut Reader,
     accounts: &[Id],
     filter: &TransferFilter,
     order: SortOrder,
 ) -> Result<HashMap<Id, (i64, Vec<TransferRow>)>> {
     let mut pages: HashMap<Id, (i64, Vec<TransferRow>)> = HashMap::new();
     for (side, count) in sides(filter) {
-        let transfers = tx.list(columns!(), "from transfers where true").with_list_counts(count);
+        let transfers = reader.list(columns!(), "from transfers where true").with_list_counts(count);
         let transfers = transfers.and_where("status = ?", filter.status);
         let pages_of_side: HashMap<Id, PagedRows<TransferRow>> =
             transfers.pages_by_key("transfers", side, accounts.iter().copied(), order, filter.paging).await?;
@@ -82,12 +82,12 @@ pub async fn first_pages_of_accounts(
 /// Returns the sizes of transfers with these tickets in a page, in bytes, as [`bytes_sql`] does. Reads each account and each
 /// section once.
 pub async fn sizes(
-    tx: &mut Tx,
+    reader: &mut Reader,
     transfers: &[TransferRow],
     tickets: &HashMap<Id, Vec<TransferTicketRow>>,
 ) -> Result<HashMap<Id, i64>> {
-    let accounts = accounts::sizes(tx, transfers.iter().flat_map(|row| [row.sender_id, row.recipient_id])).await?;
-    let sections = sections::sizes(tx, tickets.values().flatten().map(|ticket| ticket.section_id)).await?;
+    let accounts = accounts::sizes(reader, transfers.iter().flat_map(|row| [row.sender_id, row.recipient_id])).await?;
+    let sections = sections::sizes(reader, tickets.values().flatten().map(|ticket| ticket.section_id)).await?;
     let size_of = |sizes: &HashMap<Id, i64>, id: Id| sizes.get(&id).copied().unwrap_or_default();
     let size = |row: &TransferRow| {
         let (sender, recipient) = (size_of(&accounts, row.sender_id), size_of(&accounts, row.recipient_id));
@@ -99,13 +99,13 @@ pub async fn sizes(
 
 /// Returns a page of the transfers that an account has sent or received, sorted by identifier and therefore by time of creation.
 pub async fn list_of_account(
-    tx: &mut Tx,
+    reader: &mut Reader,
     account: Id,
     filter: &TransferFilter,
     order: SortOrder,
 ) -> Result<PagedRows<TransferRow>> {
     let sides = sides(filter);
-    let mut transfers = tx.list(columns!(), "from (");
+    let mut transfers = reader.list(columns!(), "from (");
     for (number, (side, _)) in sides.iter().enumerate() {
         let union = if number == 0 { "" } else { " union all " };
         let limit = transfers.limit_sql(filter.paging.end(), 0);
@@ -133,17 +133,18 @@ pub async fn list_of_account(
 }
 
 /// Returns a page of the transfers of the tickets of an order, the newest first.
-pub async fn list_of_order(tx: &mut Tx, order: Id, paging: PageRequest) -> Result<PagedRows<TransferRow>> {
+pub async fn list_of_order(reader: &mut Reader, order: Id, paging: PageRequest) -> Result<PagedRows<TransferRow>> {
     let of_order =
         "id in (select o.transfer_id from transfer_tickets o join tickets t on t.id = o.ticket_id where t.order_id = ?)";
-    tx.list(columns!(), "from transfers where true")
+    reader
+        .list(columns!(), "from transfers where true")
         .and_where(of_order, Some(order))
         .sized_page("id desc", &bytes_sql(), paging)
         .await
 }
 
-pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<TransferRow>> {
-    tx.query(concat!("select ", columns!(), " from transfers where id = $1")).bind(id).optional().await
+pub async fn find(reader: &mut Reader, id: Id) -> Result<Option<TransferRow>> {
+    reader.query(concat!("select ", columns!(), " from transfers where id = $1")).bind(id).optional().await
 }
 
 pub async fn insert(tx: &mut Tx, row: &TransferRow) -> Result<()> {
@@ -188,15 +189,15 @@ pub async fn end(tx: &mut Tx, id: Id, status: TransferStatus) -> Result<bool> {
 }
 
 /// Returns the tickets that these transfers offer, ascending.
-pub async fn offered_tickets(tx: &mut Tx, transfers: impl IntoIterator<Item = Id>) -> Result<Vec<Id>> {
-    let tickets = tx.select("ticket_id from transfer_tickets where true").and_in("transfer_id", transfers);
+pub async fn offered_tickets(reader: &mut Reader, transfers: impl IntoIterator<Item = Id>) -> Result<Vec<Id>> {
+    let tickets = reader.select("ticket_id from transfer_tickets where true").and_in("transfer_id", transfers);
     tickets.push(" order by ticket_id").scalars().await
 }
 
 /// Returns the tickets of these transfers, the oldest ticket first: those that are offered, or after a claim those that have
 /// replaced them, at most [`MAX_TICKETS`]. (Tickets that were claimed by an earlier version of the server were not replaced.)
-pub async fn tickets(tx: &mut Tx, transfers: impl IntoIterator<Item = Id>) -> Result<Vec<TransferTicketRow>> {
-    let tickets = tx.select(
+pub async fn tickets(reader: &mut Reader, transfers: impl IntoIterator<Item = Id>) -> Result<Vec<TransferTicketRow>> {
+    let tickets = reader.select(
         "f.id as transfer_id, t.id as ticket_id, t.serial, t.section_id, t.issued
          from transfers f join transfer_tickets o on o.transfer_id = f.id join tickets p on p.id = o.ticket_id
          join tickets t on t.id = case when f.status = 'Claimed' then coalesce(p.replaced_by, p.id) else p.id end where true",

@@ -13,7 +13,7 @@ use crate::features::sales::orders::model::EventSaleRow;
 use crate::features::sales::orders::placement::account_maximum;
 use crate::features::sales::orders::pricing::check_on_sale;
 use crate::features::sales::orders::store as orders;
-use crate::kernel::db::{Tx, transaction};
+use crate::kernel::db::{Reader, Tx, transaction};
 use crate::kernel::outbox::{self, Mail, MailTemplate, Recipient};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
@@ -76,7 +76,7 @@ async fn serve_next(app: &App, tx: &mut Tx, now: Timestamp) -> Result<u64> {
 /// their account was deactivated after they joined, or the account would exceed the section's maximum. As long as they waited, nobody
 /// could order the free places.
 async fn split_servable(
-    tx: &mut Tx,
+    reader: &mut Reader,
     section: &SectionRow,
     event: &EventSaleRow,
     candidates: Vec<CandidateRow>,
@@ -85,7 +85,7 @@ async fn split_servable(
     let mut held: HashMap<Id, i64> = HashMap::new();
     if section.maximum_per_account.is_some() {
         let accounts: BTreeSet<Id> = candidates.iter().map(|candidate| candidate.entry.account_id).collect();
-        let rows = orders::count_held(tx, &accounts, &BTreeSet::from([section.id]), now).await?;
+        let rows = orders::count_held(reader, &accounts, &BTreeSet::from([section.id]), now).await?;
         held.extend(rows.into_iter().map(|(account, _, tickets)| (account, tickets)));
     }
     let is_servable = |CandidateRow { entry, activated }: &CandidateRow| {

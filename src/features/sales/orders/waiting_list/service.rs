@@ -14,7 +14,7 @@ use crate::features::sales::orders::placement::account_maximum;
 use crate::features::sales::orders::pricing::check_on_sale;
 use crate::features::sales::orders::store as orders;
 use crate::kernel::auth::Caller;
-use crate::kernel::db::{Tx, transaction};
+use crate::kernel::db::{Reader, Tx, transaction};
 use crate::kernel::types::api_types::{DateTime, NullableField, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
@@ -79,10 +79,10 @@ fn is_open(entry: &EntryRow, now: Timestamp) -> bool {
 
 pub async fn list_of_section(ctx: &Ctx, caller: &Caller, uri: SectionUri, paging: PageRequest) -> Result<Page<WaitingEntry>> {
     let now = ctx.app.clock.now();
-    let mut tx = ctx.unit.read().await?;
-    let section = sections::load(&mut tx, uri, now).await?;
-    events::load_managed(&mut tx, caller, section.event_id).await?;
-    list(&mut tx, caller, EntriesOf::Section(section.id), paging, now).await
+    let mut reader = ctx.unit.read().await?;
+    let section = sections::load(&mut reader, uri, now).await?;
+    events::load_managed(&mut reader, caller, section.event_id).await?;
+    list(&mut reader, caller, EntriesOf::Section(section.id), paging, now).await
 }
 
 pub async fn list_of_account(
@@ -91,28 +91,34 @@ pub async fn list_of_account(
     number: &AccountNumber,
     paging: PageRequest,
 ) -> Result<Page<WaitingEntry>> {
-    let mut tx = ctx.unit.read().await?;
-    let account = accounts::load(&mut tx, caller, number).await?.id;
-    list(&mut tx, caller, EntriesOf::Account(account), paging, ctx.app.clock.now()).await
+    let mut reader = ctx.unit.read().await?;
+    let account = accounts::load(&mut reader, caller, number).await?.id;
+    list(&mut reader, caller, EntriesOf::Account(account), paging, ctx.app.clock.now()).await
 }
 
-async fn list(tx: &mut Tx, caller: &Caller, of: EntriesOf, paging: PageRequest, now: Timestamp) -> Result<Page<WaitingEntry>> {
-    let page = store::list(tx, of, paging).await?;
-    Ok(paging.page(page.total, views(tx, caller, page.rows, now).await?))
+async fn list(
+    reader: &mut Reader,
+    caller: &Caller,
+    of: EntriesOf,
+    paging: PageRequest,
+    now: Timestamp,
+) -> Result<Page<WaitingEntry>> {
+    let page = store::list(reader, of, paging).await?;
+    Ok(paging.page(page.total, views(reader, caller, page.rows, now).await?))
 }
 
 pub async fn get(ctx: &Ctx, caller: &Caller, path: &WaitingEntryPath) -> Result<WaitingEntry> {
-    let mut tx = ctx.unit.read().await?;
-    let row = find(&mut tx, path).await?;
+    let mut reader = ctx.unit.read().await?;
+    let row = find(&mut reader, path).await?;
     if !caller.is(row.account_id) {
-        events::load_managed(&mut tx, caller, row.event_id).await?;
+        events::load_managed(&mut reader, caller, row.event_id).await?;
     }
-    view(&mut tx, caller, row, ctx.app.clock.now()).await
+    view(&mut reader, caller, row, ctx.app.clock.now()).await
 }
 
 /// Returns the entry with this path.
-async fn find(tx: &mut Tx, path: &WaitingEntryPath) -> Result<EntryRow> {
-    let row = store::find(tx, path.entry).await?;
+async fn find(reader: &mut Reader, path: &WaitingEntryPath) -> Result<EntryRow> {
+    let row = store::find(reader, path.entry).await?;
     row.filter(|row| row.section_id == path.section && row.event_id == path.event).ok_or(Error::NOT_FOUND)
 }
 
@@ -142,12 +148,12 @@ pub async fn delete_of_account(tx: &mut Tx, account: Id) -> Result<()> {
     sections::adjust_waiting(tx, &changes.collect::<Vec<_>>()).await
 }
 
-async fn view(tx: &mut Tx, caller: &Caller, row: EntryRow, now: Timestamp) -> Result<WaitingEntry> {
-    views(tx, caller, vec![row], now).await?.pop().ok_or(Error::NOT_FOUND)
+async fn view(reader: &mut Reader, caller: &Caller, row: EntryRow, now: Timestamp) -> Result<WaitingEntry> {
+    views(reader, caller, vec![row], now).await?.pop().ok_or(Error::NOT_FOUND)
 }
 
-async fn views(tx: &mut Tx, caller: &Caller, rows: Vec<EntryRow>, now: Timestamp) -> Result<Vec<WaitingEntry>> {
-    let customers = accounts::views_for(tx, caller, rows.iter().map(|row| row.account_id)).await?;
+async fn views(reader: &mut Reader, caller: &Caller, rows: Vec<EntryRow>, now: Timestamp) -> Result<Vec<WaitingEntry>> {
+    let customers = accounts::views_for(reader, caller, rows.iter().map(|row| row.account_id)).await?;
     let view = |row: EntryRow| {
         let customer = customers.get(&row.account_id).cloned();
         let customer = customer.ok_or_else(|| anyhow::anyhow!("the entry {} has no customer", row.id))?;

@@ -6,7 +6,7 @@ use boxoffice_http::error::Result;
 
 use super::model::{CandidateRow, EntriesOf, EntryRow, NewEntry, OfferRow, WaitingStatus};
 use crate::features::catalog::sections::{self, SectionRow};
-use crate::kernel::db::Tx;
+use crate::kernel::db::{Reader, Tx};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
@@ -21,24 +21,24 @@ macro_rules! columns {
 }
 
 /// Returns the entry with this identifier.
-pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<EntryRow>> {
+pub async fn find(reader: &mut Reader, id: Id) -> Result<Option<EntryRow>> {
     let find = concat!("select ", columns!(), " from waiting_entries w join sections s on s.id = w.section_id where w.id = $1");
-    tx.query(find).bind(id).optional().await
+    reader.query(find).bind(id).optional().await
 }
 
 /// Returns the entry of an account in the list of a section.
-pub async fn find_of_account(tx: &mut Tx, section: Id, account: Id) -> Result<Option<EntryRow>> {
+pub async fn find_of_account(reader: &mut Reader, section: Id, account: Id) -> Result<Option<EntryRow>> {
     let find = concat!(
         "select ",
         columns!(),
         " from waiting_entries w join sections s on s.id = w.section_id where w.section_id = $1 and w.account_id = $2"
     );
-    tx.query(find).bind(section).bind(account).optional().await
+    reader.query(find).bind(section).bind(account).optional().await
 }
 
 /// Returns a page of entries in the order of joining.
-pub async fn list(tx: &mut Tx, of: EntriesOf, paging: PageRequest) -> Result<PagedRows<EntryRow>> {
-    let entries = tx.list(columns!(), "from waiting_entries w join sections s on s.id = w.section_id where true");
+pub async fn list(reader: &mut Reader, of: EntriesOf, paging: PageRequest) -> Result<PagedRows<EntryRow>> {
+    let entries = reader.list(columns!(), "from waiting_entries w join sections s on s.id = w.section_id where true");
     let entries = match of {
         EntriesOf::Section(id) => entries.and_where("w.section_id = ?", Some(id)).push(" and w.status in ('Waiting', 'Offered')"),
         EntriesOf::Account(id) => entries.and_where("w.account_id = ?", Some(id)),
@@ -47,10 +47,10 @@ pub async fn list(tx: &mut Tx, of: EntriesOf, paging: PageRequest) -> Result<Pag
 }
 
 /// Returns the number of entries of an account that wait or have an open offer.
-pub async fn count_open(tx: &mut Tx, account: Id, now: Timestamp) -> Result<i64> {
+pub async fn count_open(reader: &mut Reader, account: Id, now: Timestamp) -> Result<i64> {
     let count = "select count(*) from waiting_entries
          where account_id = $1 and status in ('Waiting', 'Offered') and (status = 'Waiting' or expires > $2)";
-    tx.query(count).bind(account).bind(now).scalar().await
+    reader.query(count).bind(account).bind(now).scalar().await
 }
 
 pub async fn insert(tx: &mut Tx, row: NewEntry) -> Result<()> {
@@ -76,12 +76,12 @@ pub async fn delete_of_account(tx: &mut Tx, account: Id) -> Result<Vec<(Id, Wait
 
 /// Returns the open offers of these accounts in these sections.
 pub async fn offers_of(
-    tx: &mut Tx,
+    reader: &mut Reader,
     accounts: impl IntoIterator<Item = Id>,
     sections: BTreeSet<Id>,
     now: Timestamp,
 ) -> Result<Vec<OfferRow>> {
-    let offers = tx.select("id, section_id, account_id, quantity from waiting_entries where status = 'Offered'");
+    let offers = reader.select("id, section_id, account_id, quantity from waiting_entries where status = 'Offered'");
     let offers = offers.and_in("section_id", sections).and_in("account_id", accounts);
     offers.and_where("expires > ?", Some(now)).all().await
 }
@@ -121,8 +121,8 @@ fn due_sql() -> String {
 }
 
 /// Returns whether the list of a section needs the job. A cheap check, because usually none does.
-pub async fn is_any_due(tx: &mut Tx, now: Timestamp) -> Result<bool> {
-    tx.select("").push_bind(&due_sql(), now).push(" limit 1").exists().await
+pub async fn is_any_due(reader: &mut Reader, now: Timestamp) -> Result<bool> {
+    reader.select("").push_bind(&due_sql(), now).push(" limit 1").exists().await
 }
 
 /// Locks and returns a section whose list needs the job, and which no other transaction has locked.
@@ -149,11 +149,11 @@ pub async fn lapse(tx: &mut Tx, section: Id, now: Timestamp) -> Result<Vec<i64>>
 }
 
 /// Returns the first entries of a section that wait for at most this number of places, or for more than its capacity; at most `most`.
-pub async fn first_waiting(tx: &mut Tx, section: &SectionRow, places: i64, most: i64) -> Result<Vec<CandidateRow>> {
+pub async fn first_waiting(reader: &mut Reader, section: &SectionRow, places: i64, most: i64) -> Result<Vec<CandidateRow>> {
     let waiting = "select w.id, w.section_id, w.account_id, w.quantity, a.activated
          from waiting_entries w join accounts a on a.id = w.account_id
          where w.section_id = $1 and w.status = 'Waiting' and (w.quantity <= $2 or w.quantity > $3) order by w.id limit $4";
-    tx.query(waiting).bind(section.id).bind(places).bind(section.capacity).bind(most).all().await
+    reader.query(waiting).bind(section.id).bind(places).bind(section.capacity).bind(most).all().await
 }
 
 /// Ends these entries, which wait.
