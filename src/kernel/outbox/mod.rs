@@ -19,6 +19,7 @@
 
 mod cipher;
 mod content;
+mod counts;
 mod file_transport;
 mod model;
 mod samples;
@@ -30,10 +31,11 @@ mod transport;
 
 pub use cipher::MailCipher;
 pub use content::{Attachment, DueMail, DueRecipient, MailContent, MailContents};
+pub use counts::MailCounts;
 pub use model::{Mail, MailRow, QueuedMail, Recipient};
 pub use service::{
-    WaitingMails, correct_future, delete_old, deliver_due, discard, log_left_out, make_due, push, push_until, waiting,
-    warn_of_other_keys, write,
+    WaitingMails, correct_future, delete_old, deliver_due, discard, make_due, push, push_until, waiting, warn_of_other_keys,
+    write,
 };
 pub use smtp::check_mail_server;
 pub use store::{delete_of_account, find, list};

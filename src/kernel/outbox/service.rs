@@ -83,11 +83,6 @@ pub async fn push_until(
     encrypt(kernel, tx.writes(), mails, Some(expires))?.execute().await
 }
 
-/// Logs a mail that is not stored, because its recipient has received too many of its kind.
-pub fn log_left_out(kernel: &Kernel, template: MailTemplate, recipient: Id) {
-    info!(kernel.log, "mail left out, its recipient has received too many"; "template" => template.name(), "account_id" => recipient.0);
-}
-
 /// Stores mails like [`push`], together with other changes.
 ///
 /// # Errors

@@ -31,6 +31,9 @@ on_both_databases![
     unknown_codes_of_tokens_are_limited_by_address,
 ];
 
+// Only PostgreSQL has conflicts that a trigger can cause.
+tests_on!([mails_of_repeated_transactions_count_once] { postgres: run_on_postgres });
+
 /// A second server with these limits, which believes in `X-Forwarded-For`.
 async fn limited_server(app: &TestApp, limits: LimitSettings) -> SecondServer {
     let limits = LimitSettings { trusted_proxies: "127.0.0.0/8".parse().unwrap(), ..limits };
@@ -413,4 +416,41 @@ async fn mails_about_free_orders_are_limited_until_the_address_is_verified(app: 
     app.execute("update accounts set verified = true where number = $1", &ama.number).await;
     ama.order_free_tickets(&event.sections[0], 1).await;
     assert_eq!(mails().await, 21);
+}
+
+/// The first attempt of every transaction that stores a mail ends with a conflict.
+async fn mails_of_repeated_transactions_count_once(app: TestApp) {
+    app.stop_jobs().await;
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 10.0, 100), section("Lawn", 0.0, 100)]).await;
+    let yaw = app.sign_up("yaw").await;
+    app.execute_sql("create sequence conflicts").await;
+    app.execute_sql(
+        "create function conflict() returns trigger language plpgsql as $$ begin
+            if nextval('conflicts') % 2 = 1 then raise 'conflict' using errcode = '40001'; end if; return null; end $$",
+    )
+    .await;
+    app.execute_sql("create trigger conflict after insert on outbox for each statement execute function conflict()").await;
+    let post = async |key: &str, path: &str, body: Value| {
+        let response = app.post(key, path, body).await;
+        assert!(matches!(response.status, 200 | 201), "{path}: {}", response.body);
+        response
+    };
+
+    for _ in 0..10 {
+        let order = post(&ama.key, "/orders", json!({ "items": { &event.sections[0]: 1 } })).await;
+        post(&ama.key, &format!("{}/cancellations", order.uri()), json!({})).await;
+    }
+    for _ in 0..20 {
+        let order = post(&ama.key, "/orders", json!({ "items": { &event.sections[1]: 2 } })).await;
+        let serial = &app.wallet(&ama).await.pop().unwrap()["serial"];
+        post(&ama.key, "/transfers", json!({ "recipient": yaw.number, "tickets": [serial] })).await;
+        post(&kofi.key, &format!("{}/returns", order.uri()), json!({ "reason": "Moved." })).await;
+    }
+
+    let mails: Vec<(String, i64)> = app.rows("select template, count(*) from outbox group by template order by template").await;
+    let sent = [("order-cancelled", 10), ("order-confirmation", 20), ("tickets-returned", 20), ("transfer-received", 20)];
+    for (template, count) in sent {
+        assert!(mails.contains(&(template.to_owned(), count)), "{mails:?}");
+    }
+    assert!(app.scalar::<i64>("select last_value from conflicts").await >= 140);
 }

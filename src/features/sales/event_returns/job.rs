@@ -9,6 +9,7 @@ use super::model::EventReturnRow;
 use super::store;
 use crate::features::sales::orders;
 use crate::kernel::db::{Tx, transaction};
+use crate::kernel::outbox::MailCounts;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::state::{App, Ctx};
@@ -23,7 +24,8 @@ const RETRY_PAUSE: Duration = Duration::from_secs(10 * 60);
 /// An order that can't be returned does not keep the run from the others: after the last one, the run begins again.
 pub async fn return_next(ctx: &Ctx) -> Result<u64> {
     let mut attempt = None;
-    let returned = transaction!(ctx.unit, |tx| return_next_in_tx(&ctx.app, tx, &mut attempt).await);
+    let mails = MailCounts::default();
+    let returned = transaction!(ctx.unit, |tx| return_next_in_tx(&ctx.app, tx, &mut attempt, &mails).await);
     match (returned, attempt) {
         (Err(error), Some((run, order))) => record_failure(ctx, &run, order, error).await,
         (returned, _) => returned,
@@ -31,7 +33,12 @@ pub async fn return_next(ctx: &Ctx) -> Result<u64> {
 }
 
 /// Locks the run first, then the order with its events, sections, transfers and tickets. Sets `attempt` to the run and the order.
-async fn return_next_in_tx(app: &App, tx: &mut Tx, attempt: &mut Option<(EventReturnRow, Id)>) -> Result<u64> {
+async fn return_next_in_tx(
+    app: &App,
+    tx: &mut Tx,
+    attempt: &mut Option<(EventReturnRow, Id)>,
+    mails: &MailCounts,
+) -> Result<u64> {
     *attempt = None;
     let now = app.clock.now();
     let Some(run) = store::lock_running(tx, now).await? else { return Ok(0) };
@@ -44,7 +51,7 @@ async fn return_next_in_tx(app: &App, tx: &mut Tx, attempt: &mut Option<(EventRe
         return Ok(1);
     };
     *attempt = Some((run.clone(), order));
-    let returned = orders::return_tickets_of_event(app, tx, order, run.event_id, &run.reason, run.account_id).await?;
+    let returned = orders::return_tickets_of_event(app, tx, order, run.event_id, &run.reason, run.account_id, mails).await?;
     store::record_progress(tx, run.id, order, returned).await?;
     Ok(1)
 }

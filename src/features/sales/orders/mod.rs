@@ -6,7 +6,7 @@
 //! administrators can void the order.
 //!
 //! - `pricing` computes the prices of items, for orders and for `quotes`.
-//! - `placement` reserves places. It locks the sections in ascending order: this prevents overselling and deadlocks.
+//! - `placement` places orders. `inventory` has the places: it locks the sections in ascending order, which prevents overselling and deadlocks.
 //! - `complimentary` places orders that cost nothing, also for e-mail addresses without an account (`guests`).
 //! - `lifecycle` ends an open order. `payments` calls it to fulfill an order that is paid; it calls `payments` to refund an order
 //!   that ended otherwise.
@@ -21,6 +21,7 @@ mod complimentary;
 mod endpoints;
 mod guests;
 mod hosts_orders;
+mod inventory;
 mod lifecycle;
 mod model;
 mod order_reads;

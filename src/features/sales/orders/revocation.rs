@@ -21,7 +21,7 @@ use crate::features::sales::tickets::{self, SerialInput, TicketRow, TicketStatus
 use crate::features::sales::transfers;
 use crate::kernel::auth::Caller;
 use crate::kernel::db::{Tx, transaction};
-use crate::kernel::outbox::{self, Mail, MailTemplate, Recipient};
+use crate::kernel::outbox::{self, Mail, MailCounts, MailTemplate, Recipient};
 use crate::kernel::types::id::Id;
 use crate::kernel::types::money::Money;
 use crate::state::{App, Ctx};
@@ -29,12 +29,20 @@ use crate::state::{App, Ctx};
 /// Returns the tickets that the request names, or all unused tickets of the order. Their cost is refunded after the commit,
 /// because no transaction waits for the gateway; a job retries refunds that fail.
 pub async fn return_tickets(ctx: &Ctx, caller: &Caller, id: Id, request: &OrderReturnCreate) -> Result<Order> {
-    let order = transaction!(ctx.unit, |tx| return_tickets_in_tx(&ctx.app, tx, caller, id, request).await)?;
+    let mails = MailCounts::default();
+    let order = transaction!(ctx.unit, |tx| return_tickets_in_tx(&ctx.app, tx, caller, id, request, &mails).await)?;
     payments::process_after_commit(ctx, id).await;
     Ok(order)
 }
 
-async fn return_tickets_in_tx(app: &App, tx: &mut Tx, caller: &Caller, id: Id, request: &OrderReturnCreate) -> Result<Order> {
+async fn return_tickets_in_tx(
+    app: &App,
+    tx: &mut Tx,
+    caller: &Caller,
+    id: Id,
+    request: &OrderReturnCreate,
+    mails: &MailCounts,
+) -> Result<Order> {
     let order = store::lock(tx, id).await?.ok_or(Error::NOT_FOUND)?;
     service::require_hosts(tx, caller, id).await?;
     let is_named = |ticket: &TicketRow| {
@@ -56,7 +64,8 @@ async fn return_tickets_in_tx(app: &App, tx: &mut Tx, caller: &Caller, id: Id, r
     }
 
     let reason = request.reason.clone().unwrap_or_default();
-    let (status, _) = return_locked(app, tx, &order, &tickets, &to_return, reason, caller.account).await?;
+    let (status, revocation) = return_locked(app, tx, &order, &tickets, &to_return, reason, caller.account).await?;
+    mail_return(app, tx, &order, &revocation, mails).await?;
     service::view(tx, caller, order.with_status(status), app.clock.now()).await
 }
 
@@ -78,6 +87,7 @@ pub async fn return_tickets_of_event(
     event: Id,
     reason: &str,
     account: Option<Id>,
+    mails: &MailCounts,
 ) -> Result<Option<ReturnedTickets>> {
     let order = store::lock(tx, order).await?.ok_or(Error::NOT_FOUND)?;
     if order.stored_status != OrderStatus::Fulfilled {
@@ -88,12 +98,13 @@ pub async fn return_tickets_of_event(
     if to_return.is_empty() {
         return Ok(None);
     }
-    let (_, returned) = return_locked(app, tx, &order, &tickets, &to_return, reason.to_owned(), account).await?;
-    Ok(Some(returned))
+    let (_, revocation) = return_locked(app, tx, &order, &tickets, &to_return, reason.to_owned(), account).await?;
+    mail_return(app, tx, &order, &revocation, mails).await?;
+    Ok(Some(ReturnedTickets { tickets: revocation.tickets, amount: revocation.amount.unwrap_or(Money::ZERO) }))
 }
 
-/// Returns some of the locked tickets of a fulfilled, locked order: schedules the refunds, records the reason and the account, and
-/// mails the return to the customer, unless there were many mails about free orders. Returns the order's status.
+/// Returns some of the locked tickets of a fulfilled, locked order: schedules the refunds, and records the return with its reason
+/// and the account. Returns the order's status and the record.
 async fn return_locked(
     app: &App,
     tx: &mut Tx,
@@ -102,7 +113,7 @@ async fn return_locked(
     to_return: &[&TicketRow],
     reason: String,
     account: Option<Id>,
-) -> Result<(OrderStatus, ReturnedTickets)> {
+) -> Result<(OrderStatus, RevocationRow)> {
     let returned = void_tickets(app, tx, order, to_return).await?;
     let amount = payments::schedule_ticket_refunds(app, tx, order.id, &returned).await?;
     let void_count = tickets.iter().filter(|ticket| ticket.status == TicketStatus::Void).count() + to_return.len();
@@ -110,18 +121,22 @@ async fn return_locked(
     store::set_ended(tx, order.id, status).await?;
     let revocation = RevocationRow { amount: Some(amount), ..revocation(app, account, order.id, to_return.len(), reason) };
     revocation_store::insert(tx, &revocation, RevocationType::Return).await?;
-    if order.total() == Money::ZERO && app.attempts.free_return_mails.begin(order.account_id).is_err() {
-        outbox::log_left_out(app, MailTemplate::TicketsReturned, order.account_id);
-        return Ok((status, ReturnedTickets { tickets: revocation.tickets, amount }));
+    Ok((status, revocation))
+}
+
+/// Mails a return to the customer, unless there were many mails about free orders.
+async fn mail_return(app: &App, tx: &mut Tx, order: &OrderRow, revocation: &RevocationRow, mails: &MailCounts) -> Result<()> {
+    let (limit, customer) = (&app.attempts.free_return_mails, order.account_id);
+    if order.total() > Money::ZERO || mails.is_allowed(app, limit, customer, MailTemplate::TicketsReturned, customer) {
+        let values = [
+            ("returned".to_owned(), revocation.tickets.into()),
+            ("amount".to_owned(), revocation.amount.unwrap_or(Money::ZERO).0.into()),
+            ("reason".to_owned(), revocation.reason.as_str().into()),
+        ];
+        let customer = vec![(order.id, customer)];
+        lifecycle::push_mails(app, tx, MailTemplate::TicketsReturned, customer, Map::from_iter(values)).await?;
     }
-    let values = [
-        ("returned".to_owned(), revocation.tickets.into()),
-        ("amount".to_owned(), amount.0.into()),
-        ("reason".to_owned(), revocation.reason.as_str().into()),
-    ];
-    let customer = vec![(order.id, order.account_id)];
-    lifecycle::push_mails(app, tx, MailTemplate::TicketsReturned, customer, Map::from_iter(values)).await?;
-    Ok((status, ReturnedTickets { tickets: revocation.tickets, amount }))
+    Ok(())
 }
 
 /// Voids an order: voids all its unused tickets, without a refund.

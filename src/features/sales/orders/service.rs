@@ -19,7 +19,7 @@ use crate::features::identity::accounts::{self, Account, AccountLists, AccountNu
 use crate::features::sales::payments;
 use crate::kernel::auth::Caller;
 use crate::kernel::db::{Reader, Tx, transaction};
-use crate::kernel::outbox::{self, MailTemplate};
+use crate::kernel::outbox::{MailCounts, MailTemplate};
 use crate::kernel::types::api_types::{DateTime, HasCollection, NullableField, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::{Id, IdText};
@@ -107,23 +107,23 @@ pub async fn get(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Order> {
 /// Cancels an open order. Partial payments are refunded after the commit, because no transaction waits for the gateway; a job
 /// retries refunds that fail.
 pub async fn cancel(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Order> {
-    let order = transaction!(ctx.unit, |tx| cancel_in_tx(&ctx.app, tx, caller, id).await)?;
+    let mails = MailCounts::default();
+    let order = transaction!(ctx.unit, |tx| cancel_in_tx(&ctx.app, tx, caller, id, &mails).await)?;
     payments::process_after_commit(ctx, id).await;
     Ok(order)
 }
 
-async fn cancel_in_tx(app: &App, tx: &mut Tx, caller: &Caller, id: Id) -> Result<Order> {
+async fn cancel_in_tx(app: &App, tx: &mut Tx, caller: &Caller, id: Id, mails: &MailCounts) -> Result<Order> {
     let now = app.clock.now();
     let row = lock_authorized(tx, caller, id).await?;
     if !row.is_open(now) {
         return Err(codes::ORDER_NOT_OPEN.with_message("This order is no longer open, so it can't be cancelled."));
     }
     lifecycle::close(app, tx, row.id, OrderStatus::Cancelled).await?;
-    if app.attempts.cancellation_mails.begin(row.account_id).is_ok() {
+    let (limit, account) = (&app.attempts.cancellation_mails, row.account_id);
+    if mails.is_allowed(app, limit, account, MailTemplate::OrderCancelled, account) {
         let because = Map::from_iter([("because".to_owned(), Value::from("customer"))]);
-        lifecycle::push_mails(app, tx, MailTemplate::OrderCancelled, vec![(row.id, row.account_id)], because).await?;
-    } else {
-        outbox::log_left_out(app, MailTemplate::OrderCancelled, row.account_id);
+        lifecycle::push_mails(app, tx, MailTemplate::OrderCancelled, vec![(row.id, account)], because).await?;
     }
     view(tx, caller, row.with_status(OrderStatus::Cancelled), now).await
 }

@@ -18,7 +18,7 @@ use crate::features::identity::accounts::{self, Account, AccountLists, AccountNu
 use crate::features::sales::tickets::{self, Redeemed, SerialInput, TicketRow};
 use crate::kernel::auth::Caller;
 use crate::kernel::db::{LARGE_PAGE, Reader, Tx, transaction};
-use crate::kernel::outbox::{self, Mail, MailTemplate, Recipient};
+use crate::kernel::outbox::{self, Mail, MailCounts, MailTemplate, Recipient};
 use crate::kernel::types::api_types::{OffsetSeconds, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::embedded::{Embedded, EmbeddedById};
@@ -103,7 +103,8 @@ pub async fn list_of_order(ctx: &Ctx, caller: &Caller, order: Id, paging: PageRe
 }
 
 pub async fn create(ctx: &Ctx, caller: &Caller, new: &TransferCreate) -> Result<Transfer> {
-    transaction!(ctx.unit, |tx| create_in_tx(&ctx.app, tx, caller, new).await)
+    let mails = MailCounts::default();
+    transaction!(ctx.unit, |tx| create_in_tx(&ctx.app, tx, caller, new, &mails).await)
 }
 
 pub async fn get(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Transfer> {
@@ -164,7 +165,7 @@ async fn cancel_all(app: &App, tx: &mut Tx, open: &[TransferRow], others: &[Id])
 }
 
 /// Offers all of the tickets, or none of them.
-async fn create_in_tx(app: &App, tx: &mut Tx, caller: &Caller, new: &TransferCreate) -> Result<Transfer> {
+async fn create_in_tx(app: &App, tx: &mut Tx, caller: &Caller, new: &TransferCreate, mails: &MailCounts) -> Result<Transfer> {
     let sender = caller.account.ok_or(Error::FORBIDDEN)?;
     let recipient = lock_accounts(tx, sender, &new.recipient).await?;
     let tickets = own_tickets(tx, sender, &new.tickets.0).await?;
@@ -185,10 +186,8 @@ async fn create_in_tx(app: &App, tx: &mut Tx, caller: &Caller, new: &TransferCre
     store::insert(tx, &row).await?;
     store::insert_tickets(tx, id, &ids).await?;
     // The sender decides when a mail is sent, so their number is limited. The offer itself is not.
-    if app.attempts.transfer_mails.begin(recipient).is_ok() {
+    if mails.is_allowed(app, &app.attempts.transfer_mails, recipient, MailTemplate::TransferReceived, recipient) {
         push_mail(app, tx, MailTemplate::TransferReceived, recipient, id).await?;
-    } else {
-        outbox::log_left_out(app, MailTemplate::TransferReceived, recipient);
     }
     view(tx, caller, row, now).await
 }

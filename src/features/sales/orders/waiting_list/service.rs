@@ -10,7 +10,7 @@ use crate::features::catalog::events;
 use crate::features::catalog::sections::{self, SectionUri};
 use crate::features::codes;
 use crate::features::identity::accounts::{self, AccountNumber};
-use crate::features::sales::orders::placement::account_maximum;
+use crate::features::sales::orders::inventory::account_maximum;
 use crate::features::sales::orders::pricing::check_on_sale;
 use crate::features::sales::orders::store as orders;
 use crate::kernel::auth::Caller;
