@@ -47,15 +47,12 @@ struct Body<'a> {
 impl Code {
     /// Returns whether the body has the text in `message`, as in the requirement's table.
     fn has_message(self) -> bool {
-        matches!(
-            self,
-            Self::KEY_MISSING | Self::KEY_REFUSED | Self::RESOURCE_NOT_YOURS | Self::ENDPOINT_UNKNOWN | Self::SERVER_ERROR
-        )
+        self.status() == StatusCode::FORBIDDEN || !self.has_error()
     }
 
     /// Returns whether the body has the text in `error`. It has it in both places if some clients read the one, some the other.
     fn has_error(self) -> bool {
-        !self.has_message() || self == Self::RESOURCE_NOT_YOURS
+        !matches!(self, Self::KEY_MISSING | Self::KEY_REFUSED | Self::ENDPOINT_UNKNOWN | Self::SERVER_ERROR)
     }
 }
 
