@@ -21,6 +21,8 @@ async fn finds_account_by_username_or_email(app: TestApp) {
     for (identification, found) in [
         ("ama", true),
         ("AMA", true),
+        (" ama", true),
+        ("a ma", false),
         ("ama@example.com", true),
         ("Ama@Example.COM", true),
         ("am", false),

@@ -42,7 +42,7 @@ impl TestApp {
 async fn logs_in_by_username_or_email(app: TestApp) {
     let ama = app.sign_up("ama").await;
 
-    for identification in ["ama", "AMA", "ama@example.com", "Ama@Example.COM"] {
+    for identification in ["ama", "AMA", " ama ", "ama@example.com", "Ama@Example.COM "] {
         let session = app.sign_in(identification, PASSWORD).await.unwrap();
 
         assert_eq!(*session.account.number, ama.number);
@@ -78,7 +78,10 @@ async fn rejected_login_states_reason(app: TestApp) {
     assert_eq!(rejection("ama", "Correct Horse Battery").await, (401, "session.wrong-password".to_owned()));
     app.deactivate(&ama).await;
     assert_eq!(rejection("ama", "a wrong one").await, (401, "session.wrong-password".to_owned()));
-    assert_eq!(rejection("ama", PASSWORD).await, (403, "account.deactivated".to_owned()));
+    let deactivated = app.post(&app.public_key, "/sessions", json!({ "identification": "ama", "password": PASSWORD })).await;
+    assert_eq!(crate::support::rejection(&deactivated), (403, "account.deactivated"));
+    let text = "This account is deactivated.";
+    assert_eq!((&deactivated.body["error"], &deactivated.body["message"]), (&json!(text), &json!(text)));
 }
 
 async fn session_is_readable_with_its_key(app: TestApp) {

@@ -53,7 +53,7 @@ impl<'de> Deserialize<'de> for DateTimeInput {
 inline_schema!(DateTimeInput, "EventTime", date_time_schema());
 
 fn date_time_schema() -> Schema {
-    let pattern = r"^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+ -]\d{2}:?\d{2})?$";
+    let pattern = r"^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?([Zz]|[+ -]\d{2}(:?\d{2})?)?$";
     text_schema(Some("event-time"), Some(pattern), None, None)
 }
 

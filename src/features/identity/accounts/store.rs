@@ -213,8 +213,9 @@ pub fn can_be_identification(identification: &str) -> bool {
     identification.is_ascii()
 }
 
-/// Returns whether an account has this username or e-mail address, and this role if one is set.
+/// Returns whether an account has this username or e-mail address, without spaces around it, and this role if one is set.
 pub async fn exists(reader: &mut Reader, identification: &str, role: Option<Role>) -> Result<bool> {
+    let identification = identification.trim();
     if !can_be_identification(identification) {
         return Ok(false);
     }
