@@ -22,6 +22,7 @@ on_both_databases![
     large_list_has_pages_and_its_scans_are_one_upload,
     upload_admits_at_the_time_of_the_scan,
     refused_scan_has_reason,
+    scan_from_before_the_cancellation_is_admitted,
     conflict_is_reported_to_both_gates_once,
     upload_after_lost_response_is_no_conflict,
     undone_scan_stays_undone,
@@ -259,9 +260,42 @@ async fn refused_scan_has_reason(app: TestApp) {
     let right = upload(&app, &key, &event, "Gate B", &[(&early, now), (&late, now)]).await;
     assert_eq!(right.body["admitted"], 2, "a refused scan may be uploaded again");
     assert_eq!(app.post_empty(&kofi.key, &format!("{}/cancellations", event.uri)).await.status, 200);
-    let cancelled = upload(&app, &key, &event, "Gate B", &[(&good, now), (&floor, now), ("scribble", now)]).await;
+    let later = app.state.clock.now();
+    let cancelled = upload(&app, &key, &event, "Gate B", &[(&good, now), (&floor, later), ("scribble", later)]).await;
     let expected = vec![(floor.as_str(), "event-cancelled"), ("scribble", "event-cancelled")];
     assert_eq!((cancelled.status, &cancelled.body["admitted"], reasons(&cancelled)), (200, &json!(1), expected));
+}
+
+/// Those who were let in before are inside.
+async fn scan_from_before_the_cancellation_is_admitted(app: TestApp) {
+    let (kofi, ama, event) = app.create_sale(&[section("VIP", 10.0, 10)]).await;
+    let order = ama.order(&event.sections[0], 3).await.unwrap();
+    ama.pay(&order).await.unwrap();
+    let serials: Vec<String> =
+        app.wallet(&ama).await.iter().map(|ticket| ticket["serial"].as_str().unwrap().to_owned()).collect();
+    let [before, after, unused] = serials.try_into().unwrap();
+    let key = redeemer_key(&app, &global_token(&event).await).await;
+    app.advance_clock(Duration::from_secs(60));
+    let scanned = app.state.clock.now();
+    app.advance_clock(Duration::from_secs(60));
+    assert_eq!(app.post_empty(&kofi.key, &format!("{}/cancellations", event.uri)).await.status, 200);
+
+    let later = app.state.clock.now();
+    let uploaded = upload(&app, &key, &event, "Gate B", &[(&before, scanned), (&after, later)]).await;
+    let online = app.admit(&key, &event, [&unused]).await;
+    let returned = app.return_tickets(&kofi.key, &order.self_, json!({})).await;
+
+    let expected = vec![(after.as_str(), "event-cancelled")];
+    assert_eq!(
+        (uploaded.status, &uploaded.body["admitted"], reasons(&uploaded)),
+        (200, &json!(1), expected),
+        "{}",
+        uploaded.body
+    );
+    assert_eq!(rejection(&online).0, 400);
+    assert_eq!(returned.status, 200, "{}", returned.body);
+    let statuses: Vec<Value> = app.wallet(&ama).await.iter().map(|ticket| ticket["status"].clone()).collect();
+    assert_eq!(statuses, ["Redeemed", "Void", "Void"]);
 }
 
 async fn conflict_is_reported_to_both_gates_once(app: TestApp) {

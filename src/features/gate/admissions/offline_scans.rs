@@ -186,7 +186,9 @@ fn decide_scan(
     if row.filter(is_admitted).is_some() {
         return ScanDecision::Admitted;
     }
-    if event.status == EventStatus::Cancelled {
+    // A cancelled event does not change any more, so its last change is the cancellation.
+    let is_cancelled = event.status == EventStatus::Cancelled && event.revised.is_none_or(|cancelled| cancelled <= scanned);
+    if is_cancelled {
         return ScanDecision::Refused(RefusalReason::EventCancelled);
     }
     let Some(row) = row else { return ScanDecision::Refused(RefusalReason::Unknown) };
@@ -200,8 +202,8 @@ fn decide_scan(
     if is_undone(row) {
         return ScanDecision::Refused(RefusalReason::Undone);
     }
-    if let Some(reason) = redeem::closed_reason(event, scanned.plus(MAX_SKEW)) {
-        return ScanDecision::Refused(reason);
+    if redeem::is_too_early(event, scanned.plus(MAX_SKEW)) {
+        return ScanDecision::Refused(RefusalReason::TooEarly);
     }
     match (row.status, row.admission.admission_id) {
         (TicketStatus::Issued, _) => ScanDecision::Admit,

@@ -246,12 +246,17 @@ fn none_admitted(text: impl Into<Cow<'static, str>>, refused: Vec<RefusedTicket>
     }))
 }
 
-/// Returns the reason for which an event has no admission at this time.
-pub fn closed_reason(event: &EventRow, at: Timestamp) -> Option<RefusalReason> {
+/// Returns the reason for which an event has no admission now.
+fn closed_reason(event: &EventRow, now: Timestamp) -> Option<RefusalReason> {
     if event.status == EventStatus::Cancelled {
         return Some(RefusalReason::EventCancelled);
     }
-    event.admission_from.is_some_and(|from| at < from).then_some(RefusalReason::TooEarly)
+    is_too_early(event, now).then_some(RefusalReason::TooEarly)
+}
+
+/// Returns whether an event has no admission yet at this time.
+pub fn is_too_early(event: &EventRow, at: Timestamp) -> bool {
+    event.admission_from.is_some_and(|from| at < from)
 }
 
 /// Returns the redeemer of a caller's admissions: the name in the request, or the default.
