@@ -6,28 +6,24 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, anyhow};
-use boxoffice_http::error::{Error, Result};
+use anyhow::Context;
+use boxoffice_http::error::Result;
 use boxoffice_openapi::Scope;
-use http::HeaderMap;
-use serde_json::json;
 use slog::warn;
 
 use crate::config::InvalidSettings;
-use crate::contract;
-use crate::features::codes;
-use crate::features::identity::accounts::{self, AccountCreate, PreparedAccount};
+use crate::features::identity::accounts::{self, PreparedAccount};
 use crate::features::sales::tickets;
 use crate::kernel::audit::{self, NewAuditEntry};
 use crate::kernel::auth::{KeyKind, NewKey, issue};
 use crate::kernel::db::{Tx, transaction};
-use crate::kernel::http::{run_as_operator, user_name};
+use crate::kernel::http::user_name;
 use crate::kernel::private_files;
 use crate::kernel::settings::MailTransportSettings;
-use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::secret;
-use crate::state::{App, Ctx};
+use crate::provisioning;
+use crate::state::App;
 
 /// The address of the administrator that the first start creates. No mail can be delivered to it.
 pub(crate) const FIRST_EMAIL: &str = "administrator@localhost.localdomain";
@@ -61,7 +57,7 @@ impl fmt::Display for InitialCredentials {
 /// Returns an error if the database fails.
 pub async fn first_start(app: &Arc<App>) -> anyhow::Result<Option<InitialCredentials>> {
     let Some((tx, credentials)) = begin_first_start(app).await? else { return Ok(None) };
-    tx.commit().await.map_err(plain)?;
+    tx.commit().await?;
     Ok(Some(credentials))
 }
 
@@ -74,21 +70,21 @@ pub async fn first_start_to_file(app: &Arc<App>, folder: &Path) -> anyhow::Resul
     let Some((tx, credentials)) = begin_first_start(app).await? else { return Ok(None) };
     let file = CredentialsFile::create(folder, &format!("{credentials}\n"));
     let file = file.with_context(|| format!("cannot write the first credentials to a file in {}", folder.display()))?;
-    tx.commit().await.map_err(plain)?;
+    tx.commit().await?;
     Ok(Some(file.keep()))
 }
 
 /// Creates an administrator and two API keys in a transaction, if there is no account yet. Of several programs that do this at the
 /// same time, the first one creates them, and the others wait for its commit and create none.
 async fn begin_first_start(app: &Arc<App>) -> anyhow::Result<Option<(Tx, InitialCredentials)>> {
-    if accounts::exists_any(&mut app.db.read().await.map_err(plain)?).await.map_err(plain)? {
+    if accounts::exists_any(&mut app.db.read().await?).await? {
         return Ok(None);
     }
     let (username, password) = ("administrator", secret::api_key());
-    let new = validate_account(username, FIRST_EMAIL, &password, Scope::Administrator)?;
-    let new = accounts::prepare(app, new).await.map_err(plain)?;
-    let mut tx = app.db.begin().await.map_err(plain)?;
-    let keys = create_first_account(app, &mut tx, new).await.map_err(plain)?;
+    let new = provisioning::validate_account(username, FIRST_EMAIL, &password, Scope::Administrator)?;
+    let new = accounts::prepare(app, new).await?;
+    let mut tx = app.db.begin().await?;
+    let keys = create_first_account(app, &mut tx, new).await?;
     Ok(keys.map(|(administrator_key, public_key)| {
         (tx, InitialCredentials { username: username.to_owned(), password, administrator_key, public_key })
     }))
@@ -169,13 +165,13 @@ impl Drop for CredentialsFile {
 /// # Errors
 /// Returns an error if the database fails.
 pub async fn warn_of_administrators(app: &App) -> anyhow::Result<()> {
-    let mut reader = app.db.read().await.map_err(plain)?;
-    let administrators = accounts::administrators(&mut reader).await.map_err(plain)?;
+    let mut reader = app.db.read().await?;
+    let administrators = accounts::administrators(&mut reader).await?;
     if administrators.is_empty() {
         warn!(app.log, "no administrator is active: create one with `boxoffice account create --role administrator`");
     }
     let has_mail_server = matches!(app.settings.mail.transport, MailTransportSettings::Smtp(_));
-    let administrators = accounts::find_all(&mut reader, administrators).await.map_err(plain)?;
+    let administrators = accounts::find_all(&mut reader, administrators).await?;
     let unreachable = administrators.into_iter().find(|account| has_mail_server && account.email == FIRST_EMAIL);
     if let Some(account) = unreachable {
         warn!(app.log, "mails to the first administrator are lost, because the account still has the address of the first start";
@@ -189,9 +185,9 @@ pub async fn warn_of_administrators(app: &App) -> anyhow::Result<()> {
 /// # Errors
 /// Returns an error if the first start has set another currency.
 pub async fn check_fixed_settings(app: &App) -> anyhow::Result<()> {
-    let mut reader = app.db.read().await.map_err(plain)?;
+    let mut reader = app.db.read().await?;
     let query = reader.query("select value from fixed_settings where name = 'currency'");
-    let stored: Option<String> = query.optional_scalar().await.map_err(plain)?;
+    let stored: Option<String> = query.optional_scalar().await?;
     let currency = app.settings.currency;
     match stored {
         Some(stored) if stored != currency.code => {
@@ -212,7 +208,7 @@ pub async fn check_fixed_settings(app: &App) -> anyhow::Result<()> {
 pub async fn store_fixed_settings(app: &App) -> anyhow::Result<()> {
     let insert = "insert into fixed_settings (name, value) values ('currency', $1) on conflict (name) do nothing";
     let stored = transaction!(app.db, |tx| tx.query(insert).bind(app.settings.currency.code.to_owned()).execute().await);
-    stored.map_err(plain)?;
+    stored?;
     check_fixed_settings(app).await
 }
 
@@ -222,81 +218,11 @@ pub async fn store_fixed_settings(app: &App) -> anyhow::Result<()> {
 /// Returns an error if the database fails.
 pub async fn store_ticket_key(app: &App) -> anyhow::Result<()> {
     let key = &app.ticket_keys.own;
-    let mut reader = app.db.read().await.map_err(plain)?;
-    if tickets::is_registered(&mut reader, key).await.map_err(plain)? {
+    let mut reader = app.db.read().await?;
+    if tickets::is_registered(&mut reader, key).await? {
         return Ok(());
     }
     drop(reader);
     let now = app.clock.now();
-    transaction!(app.db, |tx| tickets::register_key(tx, key, now).await).map_err(plain)
-}
-
-/// Creates an account and returns its number. Validates it against the contract like a request, and records it in the audit log.
-///
-/// # Errors
-/// Returns an error if the contract or a rule rejects the account, or the database fails.
-pub async fn create_account(app: &Arc<App>, username: &str, email: &str, password: &str, role: Scope) -> anyhow::Result<String> {
-    let new = validate_account(username, email, password, role)?;
-    let create = |ctx: Ctx| async move { accounts::create(&ctx, None, new).await };
-    let created = run_as_operator(app, "account_create", "/accounts".to_owned(), create).await;
-    Ok(created.map_err(|error| anyhow!(error.log_text()))?.number.0)
-}
-
-fn validate_account(username: &str, email: &str, password: &str, role: Scope) -> anyhow::Result<AccountCreate> {
-    let body = json!({ "username": username, "password": password, "email": email, "role": role });
-    let contract = contract::load()?;
-    let operation = contract.operation("account_create").context("the contract has no account_create")?;
-    let arguments = operation
-        .check(&operation.path, None, &HeaderMap::new(), body.to_string().as_bytes())
-        .map_err(Error::from)
-        .map_err(plain)?;
-    Ok(serde_json::from_value(arguments.body)?)
-}
-
-/// Creates an API key of an integration, for the account with this number or for no account, and records it in the audit log.
-///
-/// # Errors
-/// Returns an error if there is no such account, or the database fails.
-pub async fn create_key(
-    app: &Arc<App>,
-    name: &str,
-    scope: Scope,
-    account: Option<&str>,
-    expires: Option<Timestamp>,
-) -> anyhow::Result<String> {
-    let issue = |ctx: Ctx| async move { issue_key(&ctx, name, scope, account, expires).await };
-    let issued = run_as_operator(app, "integration_create", "/integrations".to_owned(), issue).await;
-    Ok(issued.map_err(|error| anyhow!(error.log_text()))?.1)
-}
-
-/// Issues a key like [`create_key`]. Returns its identifier and the key.
-///
-/// # Errors
-/// Returns an error if there is no such account, or the database fails.
-pub async fn issue_key(
-    ctx: &Ctx,
-    name: &str,
-    scope: Scope,
-    account: Option<&str>,
-    expires: Option<Timestamp>,
-) -> Result<(Id, String)> {
-    transaction!(ctx.unit, |tx| {
-        let account = match account {
-            None => None,
-            Some(number) => Some(find_account(tx, number).await?),
-        };
-        issue(&ctx.app, tx, &NewKey { kind: KeyKind::Integration, name, scope, account, token: None, expires }).await
-    })
-}
-
-/// Locks an account, so that it isn't removed while it gets a key.
-async fn find_account(tx: &mut Tx, number: &str) -> Result<Id> {
-    let unknown = || codes::ACCOUNT_UNKNOWN.with_message(format!("no account has the number {number}"));
-    let account = accounts::find_by_number(tx, number).await?.ok_or_else(unknown)?;
-    Ok(accounts::lock(tx, account.id).await?.ok_or_else(unknown)?.id)
-}
-
-/// Converts an error for output on the command line.
-pub(crate) fn plain(error: boxoffice_http::error::Error) -> anyhow::Error {
-    anyhow!(error.into_log_text())
+    transaction!(app.db, |tx| tickets::register_key(tx, key, now).await).map_err(Into::into)
 }

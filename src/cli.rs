@@ -50,6 +50,7 @@ use crate::kernel::db::{DatabaseLocation, Db};
 use crate::kernel::settings::{LimitSettings, Secret, Settings};
 use crate::kernel::types::clock::{Clock, Timestamp};
 use crate::kernel::{outbox, private_files};
+use crate::provisioning;
 use crate::routes::routes;
 use crate::state::App;
 
@@ -299,14 +300,14 @@ async fn execute(command: Command, log: &Logger, level: &LevelControl) -> anyhow
             };
             let app = open_existing(&options.platform, true, log).await?;
             print(
-                bootstrap::create_account(&app, &options.username, &options.email, password, Role::from(options.role).into())
+                provisioning::create_account(&app, &options.username, &options.email, password, Role::from(options.role).into())
                     .await?,
             )
         }
         Command::Key { command: KeyCommand::Create(options) } => {
             let app = open_existing(&options.platform, true, log).await?;
             let KeyOptions { role, account, name, expires, .. } = *options;
-            print(bootstrap::create_key(&app, &name, role.into(), account.as_deref(), expires).await?)
+            print(provisioning::create_key(&app, &name, role.into(), account.as_deref(), expires).await?)
         }
         Command::Admin(options) => admin::run(*options, log).await,
         Command::Demo(options) => {

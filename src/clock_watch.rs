@@ -17,7 +17,6 @@ use boxoffice_http::error::Result;
 use parking_lot::Mutex;
 use slog::{error, warn};
 
-use crate::bootstrap::plain;
 use crate::features::catalog::events::notices;
 use crate::features::identity::verification_codes;
 use crate::features::sales::event_returns;
@@ -107,11 +106,11 @@ pub async fn deletion_time(app: &App) -> Result<Option<Timestamp>> {
 /// # Errors
 /// Returns an error if the clock differs from that of the database, or the database fails.
 pub async fn accept_time(app: &App) -> anyhow::Result<()> {
-    if let Some((machine, database)) = differing_clocks(app).await.map_err(plain)? {
+    if let Some((machine, database)) = differing_clocks(app).await? {
         let (machine, database) = (machine.format_rfc3339(), database.format_rfc3339());
         bail!("the clock of this machine ({machine}) differs from that of the database ({database}): correct the wrong one");
     }
-    transaction!(app.db, |tx| clock_state::accept(tx, app.clock.now()).await).map_err(plain)
+    transaction!(app.db, |tx| clock_state::accept(tx, app.clock.now()).await).map_err(Into::into)
 }
 
 /// Replaces the stored state `old` by that at `now`, and logs a step forward that is not accepted yet.

@@ -4,10 +4,11 @@
 //! - [`features`]: the platform itself. Each group depends on the kernel and on the groups before it: [`features::identity`],
 //!   [`features::catalog`], [`features::sales`], [`features::gate`], [`features::insight`]. [`features::codes`] has its error codes.
 //! - [`state`], [`routes`], [`server`]: the application's state, its endpoints, and a running server.
-//! - [`admin_listener`]: the health checks and the metrics, for operators.
+//! - [`admin_listener`], [`readiness`]: the health checks and the metrics, for operators.
 //! - [`attempt_limits`]: limits of failed log-ins, mails and other attempts, by account or address.
 //! - [`clock_watch`], [`retention`]: jobs that watch the machine's clock, and delete what is no longer needed.
 //! - [`cli`], [`config`], [`bootstrap`], [`demo`]: the command line, its options, the first start, demo data.
+//! - [`provisioning`]: accounts and keys that the command line creates.
 //! - [`open_page`]: the page to which links in mails lead.
 //! - [`backup`], [`invariants`]: backups, and what must hold in every database.
 //! - [`contract`], [`error_catalogue`]: the contract, and the list of its errors.
@@ -34,6 +35,8 @@ pub mod features;
 pub mod invariants;
 pub mod kernel;
 pub mod open_page;
+pub mod provisioning;
+pub mod readiness;
 pub mod retention;
 pub mod routes;
 pub mod server;

@@ -11,9 +11,7 @@ use boxoffice_http::traces::Tracer;
 use boxoffice_reference::ReferencePages;
 use slog::Logger;
 
-use crate::admin_listener::ReadinessState;
 use crate::attempt_limits::AttemptLimits;
-use crate::bootstrap;
 use crate::clock_watch::ClockWatch;
 use crate::contract;
 use crate::features::catalog::events::{EventCache, EventLists};
@@ -32,6 +30,7 @@ use crate::kernel::db::GroupCommit;
 use crate::kernel::http::AppState;
 use crate::kernel::settings::Settings;
 use crate::kernel::worker_pool::WorkerPool;
+use crate::readiness::ReadinessState;
 
 /// The context of a request or of a job's run.
 pub type Ctx = Context<App>;
@@ -124,8 +123,8 @@ impl App {
             order_reads: OrderReads::default(),
             scan_commits: GroupCommit::default(),
         };
-        folded_names::complete(&app).await.map_err(bootstrap::plain).context("cannot complete the names in the database")?;
-        accounts::complete_names(&app).await.map_err(bootstrap::plain).context("cannot complete the names of accounts")?;
+        folded_names::complete(&app).await.map_err(anyhow::Error::from).context("cannot complete the names in the database")?;
+        accounts::complete_names(&app).await.map_err(anyhow::Error::from).context("cannot complete the names of accounts")?;
         Ok(Arc::new(app))
     }
 }

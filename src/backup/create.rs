@@ -14,7 +14,6 @@ use tokio::task::spawn_blocking;
 use super::archive::{ArchiveWriter, is_backup_file};
 use super::manifest::{FORMAT, Manifest};
 use super::{DATABASE, ICONS, MAIL_KEY, MEDIA, Progress};
-use crate::bootstrap::plain;
 use crate::features::catalog::media;
 use crate::kernel::db::{self, Db};
 use crate::kernel::private_files::{self, FolderLock};
@@ -43,7 +42,7 @@ pub async fn create(source: &BackupSource, file: &Path, replace: bool, progress:
     ensure!(replace || fs::symlink_metadata(file).is_err(), "{} exists; choose another name, or add --force", file.display());
     let url = format!("sqlite:{}", source.database.display());
     let live = Db::open_existing(&url).await?;
-    let (schema, newest) = (live.schema_version().await.map_err(plain)?, live.newest_schema());
+    let (schema, newest) = (live.schema_version().await?, live.newest_schema());
     ensure!(
         schema == newest,
         "the tables of {} are of another version of boxoffice (migration {schema}; this program has {newest}): make the backup with \
@@ -58,7 +57,7 @@ pub async fn create(source: &BackupSource, file: &Path, replace: bool, progress:
     let mut missing_images = Vec::new();
     // Most images now, because this takes long: an image that is replaced after the copy of the database was made may be deleted
     // before it is read.
-    let images = media::stored_images(&mut live.read().await.map_err(plain)?).await.map_err(plain)?;
+    let images = media::stored_images(&mut live.read().await?).await?;
     writer = writer.add_images(images, progress).await?.0.add_icons(progress).await?;
     let (snapshot, created) = loop {
         progress("copying the database");
@@ -66,7 +65,7 @@ pub async fn create(source: &BackupSource, file: &Path, replace: bool, progress:
         let path = partial.snapshot();
         db::back_up_sqlite(&source.database, &path).await?;
         let snapshot = Db::open_existing(&format!("sqlite:{}", path.display())).await?;
-        let images = media::stored_images(&mut snapshot.read().await.map_err(plain)?).await.map_err(plain)?;
+        let images = media::stored_images(&mut snapshot.read().await?).await?;
         let (next, missing) = writer.add_images(images, progress).await?;
         writer = next;
         // An image gets a new name with each upload. One that a later copy still refers to was not replaced: its file is lost.
@@ -78,8 +77,8 @@ pub async fn create(source: &BackupSource, file: &Path, replace: bool, progress:
         snapshot.close().await;
         remove_sqlite(&path)?;
     };
-    let rows = snapshot.sqlite_row_counts().await.map_err(plain)?;
-    let schema = snapshot.schema_version().await.map_err(plain)?;
+    let rows = snapshot.sqlite_row_counts().await?;
+    let schema = snapshot.schema_version().await?;
     snapshot.close().await;
     live.close().await;
 

@@ -13,7 +13,6 @@ use tokio::task::spawn_blocking;
 use super::archive;
 use super::manifest::Manifest;
 use super::{DATABASE, MAIL_KEY, MEDIA, Progress};
-use crate::bootstrap::plain;
 use crate::features::catalog::media;
 use crate::invariants;
 use crate::kernel::db::Db;
@@ -74,20 +73,20 @@ async fn check_database(path: &Path, manifest: &Manifest, progress: Progress) ->
         manifest.schema
     );
     progress("checking the database");
-    let damage = database.damage().await.map_err(plain)?;
+    let damage = database.damage().await?;
     ensure!(damage.is_empty(), "the database of the backup is damaged: {}", damage.join("; "));
     ensure!(
-        database.sqlite_row_counts().await.map_err(plain)? == manifest.rows,
+        database.sqlite_row_counts().await? == manifest.rows,
         "the database of the backup differs from its manifest in the number of rows"
     );
     let is_current = manifest.schema == newest;
     if is_current {
         progress("checking the books");
-        let mut reader = database.read().await.map_err(plain)?;
-        let violations = invariants::violations(&mut reader, Clock::default().now()).await.map_err(plain)?;
+        let mut reader = database.read().await?;
+        let violations = invariants::violations(&mut reader, Clock::default().now()).await?;
         ensure!(violations.is_empty(), "the data of the backup are inconsistent: {}", violations.join("; "));
         if manifest.bucket.is_none() {
-            let images = media::stored_images(&mut reader).await.map_err(plain)?;
+            let images = media::stored_images(&mut reader).await?;
             let files: BTreeSet<&str> = manifest.files.iter().map(|file| file.name.as_str()).collect();
             let is_there = |image: &String| files.contains(format!("{MEDIA}/{image}").as_str());
             let missing = images.iter().find(|image| !is_there(image) && !manifest.missing_images.contains(image));

@@ -10,7 +10,6 @@ use slog::Logger;
 use super::print;
 use super::signals::StopSignals;
 use crate::backup::{self, BackupSource, Manifest, RestoreTarget};
-use crate::bootstrap::plain;
 use crate::config::{PlatformOptions, StorageOptions};
 use crate::invariants;
 use crate::kernel::db::{DatabaseLocation, Db};
@@ -118,17 +117,17 @@ pub async fn restore(options: &RestoreOptions, log: &Logger) -> anyhow::Result<(
 /// Checks a database and the books in it.
 pub async fn check(options: &StorageOptions) -> anyhow::Result<()> {
     let database = Db::open_existing(&options.database_url()?).await?;
-    let (schema, newest) = (database.schema_version().await.map_err(plain)?, database.newest_schema());
+    let (schema, newest) = (database.schema_version().await?, database.newest_schema());
     ensure!(
         schema == newest,
         "the tables are of another version of boxoffice (migration {schema}; this program has {newest}): use the program of that \
          version, or bring older tables up to date with `boxoffice migrate`"
     );
     progress("checking the database");
-    let mut found = database.damage().await.map_err(plain)?;
+    let mut found = database.damage().await?;
     progress("checking the books");
-    let mut reader = database.read().await.map_err(plain)?;
-    found.extend(invariants::violations(&mut reader, Clock::default().now()).await.map_err(plain)?);
+    let mut reader = database.read().await?;
+    found.extend(invariants::violations(&mut reader, Clock::default().now()).await?);
     drop(reader);
     database.close().await;
     for problem in &found {

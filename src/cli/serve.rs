@@ -233,7 +233,7 @@ async fn complete_first_start(app: &Arc<App>, data_dir: &Path) -> anyhow::Result
         warn!(app.log, "the archive of the audit log can't be written; old entries stay in the database until it can";
             "cause" => one_line(&error));
     }
-    outbox::warn_of_other_keys(app).await.map_err(bootstrap::plain)?;
+    outbox::warn_of_other_keys(app).await?;
     bootstrap::warn_of_administrators(app).await
 }
 

@@ -1,6 +1,6 @@
 //! Deactivation, reactivation and deletion requests of accounts.
 
-use boxoffice::bootstrap;
+use boxoffice::provisioning;
 use boxoffice_openapi::Scope;
 use futures::future::join_all;
 use serde_json::json;
@@ -31,7 +31,7 @@ impl TestApp {
 
     /// Creates an administrator's key without an account.
     async fn create_key_without_account(&self) -> String {
-        bootstrap::create_key(&self.state, "a program", Scope::Administrator, None, None).await.unwrap()
+        provisioning::create_key(&self.state, "a program", Scope::Administrator, None, None).await.unwrap()
     }
 
     /// Creates another administrator, and returns the account number.

@@ -3,7 +3,7 @@
 mod administrators;
 mod removal;
 
-use boxoffice::bootstrap;
+use boxoffice::provisioning;
 use boxoffice_openapi::Scope;
 use serde_json::{Value, json};
 
@@ -110,7 +110,7 @@ async fn website_may_have_no_scheme(app: TestApp) {
 }
 
 async fn requires_key_with_account(app: TestApp) {
-    let program = bootstrap::create_key(&app.state, "a program", Scope::Customer, None, None).await.unwrap();
+    let program = provisioning::create_key(&app.state, "a program", Scope::Customer, None, None).await.unwrap();
 
     let nobody = create(&app, &program, &host("Accra Live")).await;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use boxoffice::bootstrap;
+use boxoffice::provisioning;
 use boxoffice_openapi::Scope;
 use serde_json::{Value, json};
 
@@ -115,7 +115,7 @@ async fn rejects_unknown_account(app: TestApp) {
     let unknown = app.integrate(&json!({ "name": "Kiosk", "role": "customer", "account": "ZZ-00000000" })).await;
     assert_eq!(unknown.invalid_arguments(), ["account"]);
 
-    let nobodys = bootstrap::create_key(&app.state, "nobody's", Scope::Administrator, None, None).await.unwrap();
+    let nobodys = provisioning::create_key(&app.state, "nobody's", Scope::Administrator, None, None).await.unwrap();
     let nobody = app.post(&nobodys, "/integrations", json!({ "name": "Kiosk", "role": "customer" })).await;
     assert_eq!(nobody.invalid_arguments(), ["-account"]);
 }

@@ -16,7 +16,7 @@ use regex::Regex;
 const GROUPS: [&str; 5] = ["identity", "catalog", "sales", "gate", "insight"];
 
 /// The modules beside `kernel` and `features`, which join both.
-const APPLICATION: [&str; 16] = [
+const APPLICATION: [&str; 18] = [
     "admin_listener",
     "attempt_limits",
     "backup",
@@ -29,6 +29,8 @@ const APPLICATION: [&str; 16] = [
     "error_catalogue",
     "invariants",
     "open_page",
+    "provisioning",
+    "readiness",
     "retention",
     "routes",
     "server",

@@ -5,11 +5,11 @@ mod lists;
 mod of_hosts;
 mod reservations;
 
-use boxoffice::bootstrap;
 use boxoffice::features::sales::orders::{Items, OrderRow, OrderStatus};
 use boxoffice::kernel::types::clock::Timestamp;
 use boxoffice::kernel::types::id::Id;
 use boxoffice::kernel::types::money::Money;
+use boxoffice::provisioning;
 use boxoffice_openapi::Scope;
 use futures::future::join;
 use serde_json::{Value, json};
@@ -175,7 +175,7 @@ async fn key_without_account_must_name_customer(app: TestApp) {
     let items = json!({ event.sections[0].as_str(): 1 });
 
     for (scope, status) in [(Scope::Administrator, 201), (Scope::Customer, 403)] {
-        let key = bootstrap::create_key(&app.state, "a program", scope, None, None).await.unwrap();
+        let key = provisioning::create_key(&app.state, "a program", scope, None, None).await.unwrap();
 
         let nobody = app.place_order(&key, items.clone()).await;
         assert_eq!(nobody.invalid_arguments(), ["-customer"], "{scope:?}");

@@ -4,11 +4,11 @@ use std::net::IpAddr;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use boxoffice::bootstrap;
 use boxoffice::kernel::auth::{HashRequester, PasswordCost, PasswordSettings, Passwords};
 use boxoffice::kernel::settings::Settings;
 use boxoffice::kernel::types::id::Id;
 use boxoffice::kernel::worker_pool::{WorkerPool, WorkerPoolStatus};
+use boxoffice::provisioning;
 use boxoffice::server::RunningApp;
 use boxoffice::state::App;
 use boxoffice_http::error::{Code, Error, Result};
@@ -80,7 +80,7 @@ async fn rejects_common_passwords(app: TestApp) {
         for rejected in &rejections {
             assert_refused(rejected, "is among the most common passwords: choose another one");
         }
-        let by_command = bootstrap::create_account(&app.state, "esi", "esi@example.com", common, Scope::Customer).await;
+        let by_command = provisioning::create_account(&app.state, "esi", "esi@example.com", common, Scope::Customer).await;
         assert!(by_command.unwrap_err().to_string().contains("most common"));
     }
 

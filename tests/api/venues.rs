@@ -1,6 +1,6 @@
 //! Venues: creation, visibility, updates and search.
 
-use boxoffice::bootstrap;
+use boxoffice::provisioning;
 use boxoffice_openapi::Scope;
 use serde_json::{Value, json};
 
@@ -107,7 +107,7 @@ async fn pending_venue_is_visible_with_its_events(app: TestApp) {
 
 async fn requires_key_with_account(app: TestApp) {
     let region = app.create_region().await;
-    let program = bootstrap::create_key(&app.state, "a program", Scope::Customer, None, None).await.unwrap();
+    let program = provisioning::create_key(&app.state, "a program", Scope::Customer, None, None).await.unwrap();
 
     let nobody = create(&app, &program, &venue("Alliance Garden", &region)).await;
 

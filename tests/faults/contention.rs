@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use boxoffice::bootstrap;
+use boxoffice::provisioning;
 use boxoffice_openapi::Scope;
 use futures::StreamExt;
 use futures::stream;
@@ -101,7 +101,9 @@ impl Contention {
         tx.commit().await.unwrap();
         let mut keys = Vec::new();
         for buyer in 0..buyers {
-            keys.push(bootstrap::create_key(&app.state, "a buyer", Scope::Customer, Some(&number(buyer)), None).await.unwrap());
+            keys.push(
+                provisioning::create_key(&app.state, "a buyer", Scope::Customer, Some(&number(buyer)), None).await.unwrap(),
+            );
         }
         Self { app, seed, sections: event.sections, keys, gone: AtomicUsize::new(0), done: Mutex::default() }
     }

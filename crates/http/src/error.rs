@@ -239,6 +239,13 @@ impl From<anyhow::Error> for Error {
     }
 }
 
+/// For the command line: the cause in one line, or else the text.
+impl From<Error> for anyhow::Error {
+    fn from(error: Error) -> Self {
+        anyhow!(error.into_log_text())
+    }
+}
+
 impl From<RequestError> for Error {
     fn from(error: RequestError) -> Self {
         match error {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::Admin;
 use super::output::Field;
-use crate::bootstrap::{self, plain};
+use crate::bootstrap;
 use crate::clock_watch;
 use crate::kernel::jobs::{self, JobRun};
 use crate::kernel::settings::{MailTransportSettings, RetentionSettings, Settings};
@@ -50,7 +50,7 @@ pub async fn run(admin: &Admin, command: JobsCommand) -> anyhow::Result<()> {
     let app = &admin.operator.app;
     match command {
         JobsCommand::List => {
-            let runs = jobs::last_runs(&mut app.db.read().await.map_err(plain)?).await.map_err(plain)?;
+            let runs = jobs::last_runs(&mut app.db.read().await?).await?;
             let entry = |name: &str, seconds: u64| {
                 let run = runs.iter().find(|run| run.name == name);
                 let mut entry = json!({ "name": name, "every": every(seconds) });

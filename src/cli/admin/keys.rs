@@ -7,13 +7,13 @@ use serde_json::json;
 
 use super::output::Field;
 use super::{Admin, PageOptions, describe};
-use crate::bootstrap;
 use crate::cli::{expiry, not_blank};
 use crate::features::identity::accounts::Role;
 use crate::features::identity::integrations;
 use crate::kernel::http::run_as_operator;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
+use crate::provisioning;
 use crate::state::Ctx;
 
 const COLUMNS: [Field; 7] = [
@@ -60,12 +60,12 @@ pub async fn run(admin: &Admin, command: KeysCommand) -> anyhow::Result<()> {
     match command {
         KeysCommand::List { page } => {
             let ctx = Ctx::immediate(Arc::clone(&admin.operator.app));
-            let keys = integrations::list_keys(&ctx, page.request()).await.map_err(bootstrap::plain)?;
+            let keys = integrations::list_keys(&ctx, page.request()).await?;
             admin.output.page(&serde_json::to_value(keys)?, &COLUMNS)
         }
         KeysCommand::Create { role, account, name, expires } => {
             let create =
-                |ctx: Ctx| async move { bootstrap::issue_key(&ctx, &name, role.into(), account.as_deref(), expires).await };
+                |ctx: Ctx| async move { provisioning::issue_key(&ctx, &name, role.into(), account.as_deref(), expires).await };
             let created = run_as_operator(&admin.operator.app, "integration_create", "/integrations".to_owned(), create).await;
             let (id, key) = created.map_err(|error| describe(&error))?;
             admin.output.done(&json!({ "id": id.to_string(), "key": key }), &key)

@@ -139,8 +139,7 @@ pub async fn run(options: AdminOptions, log: &Logger) -> anyhow::Result<()> {
     let AdminOptions { command, json, yes, platform } = options;
     let app = open_existing(&platform, !command.is_read_only(), log).await?;
     bootstrap::check_fixed_settings(&app).await?;
-    let operator =
-        Operator::new(Arc::clone(&app), routes(), contract::load_for(app.settings.currency)?).await.map_err(bootstrap::plain)?;
+    let operator = Operator::new(Arc::clone(&app), routes(), contract::load_for(app.settings.currency)?).await?;
     let admin = Admin { operator, output: Output { json, currency: app.settings.currency }, is_confirmed: yes };
     let done = match command {
         AdminCommand::Accounts { command } => accounts::run(&admin, command).await,

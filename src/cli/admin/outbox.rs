@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 
 use super::output::Field;
 use super::{Admin, PageOptions, describe};
-use crate::bootstrap::plain;
 use crate::kernel::http::run_as_operator;
 use crate::kernel::outbox::{self, QueuedMail};
 use crate::kernel::types::clock::Timestamp;
@@ -66,8 +65,8 @@ pub enum OutboxCommand {
 pub async fn run(admin: &Admin, command: OutboxCommand) -> anyhow::Result<()> {
     match command {
         OutboxCommand::List { failed, page } => {
-            let mut reader = admin.operator.app.db.read().await.map_err(plain)?;
-            let mails = outbox::list(&mut reader, failed, page.request()).await.map_err(plain)?;
+            let mut reader = admin.operator.app.db.read().await?;
+            let mails = outbox::list(&mut reader, failed, page.request()).await?;
             let entries: Vec<Value> = mails.rows.iter().map(|mail| view(admin, mail)).collect();
             admin.output.page(&json!({ "total": mails.total, "entries": entries }), &COLUMNS)
         }
@@ -99,8 +98,8 @@ pub async fn run(admin: &Admin, command: OutboxCommand) -> anyhow::Result<()> {
 }
 
 async fn load(admin: &Admin, id: &str) -> anyhow::Result<QueuedMail> {
-    let mut reader = admin.operator.app.db.read().await.map_err(plain)?;
-    let mail = outbox::find(&mut reader, Id::parse(id).unwrap_or(Id::NONE)).await.map_err(plain)?;
+    let mut reader = admin.operator.app.db.read().await?;
+    let mail = outbox::find(&mut reader, Id::parse(id).unwrap_or(Id::NONE)).await?;
     mail.with_context(|| format!("no mail with the identifier {id} waits or was given up; a mail that was sent is deleted"))
 }
 

@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 
 use super::output::Field;
 use super::{Admin, PageOptions, describe};
-use crate::bootstrap::plain;
 use crate::features::sales::payments::{self, OpenRefundRow};
 use crate::kernel::http::run_as_operator;
 use crate::kernel::types::id::Id;
@@ -32,8 +31,8 @@ pub enum RefundsCommand {
 pub async fn run(admin: &Admin, command: RefundsCommand) -> anyhow::Result<()> {
     match command {
         RefundsCommand::List { page } => {
-            let mut reader = admin.operator.app.db.read().await.map_err(plain)?;
-            let refunds = payments::list_open_refunds(&mut reader, page.request()).await.map_err(plain)?;
+            let mut reader = admin.operator.app.db.read().await?;
+            let refunds = payments::list_open_refunds(&mut reader, page.request()).await?;
             let entries: Vec<Value> = refunds.rows.iter().map(view).collect();
             admin.output.page(&json!({ "total": refunds.total, "entries": entries }), &COLUMNS)
         }
@@ -42,8 +41,8 @@ pub async fn run(admin: &Admin, command: RefundsCommand) -> anyhow::Result<()> {
 }
 
 async fn settle(admin: &Admin, id: &str) -> anyhow::Result<()> {
-    let mut reader = admin.operator.app.db.read().await.map_err(plain)?;
-    let refund = payments::find_open_refund(&mut reader, Id::parse(id).unwrap_or(Id::NONE)).await.map_err(plain)?;
+    let mut reader = admin.operator.app.db.read().await?;
+    let refund = payments::find_open_refund(&mut reader, Id::parse(id).unwrap_or(Id::NONE)).await?;
     drop(reader);
     let refund = refund
         .with_context(|| format!("no refund or cancellation with the identifier {id} waits; `refunds list` has those that do"))?;

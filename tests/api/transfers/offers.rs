@@ -2,7 +2,7 @@
 
 use std::slice::from_ref;
 
-use boxoffice::bootstrap;
+use boxoffice::provisioning;
 use boxoffice_openapi::Scope;
 use serde_json::json;
 
@@ -19,7 +19,7 @@ on_both_databases![
 
 async fn only_owner_offers_tickets(app: TestApp) {
     let fixture = create_fixture(&app, 1).await;
-    let nobodys = bootstrap::create_key(&app.state, "batch", Scope::Administrator, None, None).await.unwrap();
+    let nobodys = provisioning::create_key(&app.state, "batch", Scope::Administrator, None, None).await.unwrap();
     let before = tables(&app).await;
 
     let rejected = offer(&app, &nobodys, &fixture.esi, &fixture.serials).await;
