@@ -178,9 +178,10 @@ func retryDelay(attempt int, response *http.Response) time.Duration {
 			return delay + time.Duration(mathrand.Int63n(int64(firstDelay)))
 		}
 	}
-	backoff := firstDelay << attempt
-	if backoff > maxDelay {
-		backoff = maxDelay
+	backoff := maxDelay
+	// Later ones are longer, and could overflow.
+	if attempt < 6 {
+		backoff = firstDelay << attempt
 	}
 	return backoff/2 + time.Duration(mathrand.Int63n(int64(backoff/2)))
 }
