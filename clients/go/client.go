@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"example.com/boxoffice/api"
@@ -60,8 +61,13 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: %s (request %s)", strings.TrimSpace(fmt.Sprint(e.Status, " ", e.Code)), e.Text, e.RequestID)
 }
 
-// AsError returns the error of an operation as an *Error, if there was an error response; otherwise err itself.
+// AsError returns the error of an operation as an *Error, if there was an error response; otherwise err itself. The path of the
+// request, which may contain a code, is removed from the error of a request that failed, so that it can be logged.
 func AsError(err error, response *http.Response) error {
+	var failed *url.Error
+	if errors.As(err, &failed) {
+		return &url.Error{Op: failed.Op, URL: withoutPath(failed.URL), Err: failed.Err}
+	}
 	var generic *api.GenericOpenAPIError
 	if response == nil || response.StatusCode < 300 || !errors.As(err, &generic) {
 		return err
@@ -81,4 +87,12 @@ func AsError(err error, response *http.Response) error {
 		result.Text = body.GetMessage()
 	}
 	return result
+}
+
+func withoutPath(address string) string {
+	parsed, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return (&url.URL{Scheme: parsed.Scheme, Host: parsed.Host}).String()
 }

@@ -322,6 +322,23 @@ fn key_is_not_in_debug_output() {
     assert!(!text.contains("secret"), "{text}");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn errors_have_address_without_path() {
+    let (server, _heads) = start_server([CloseConnection, TruncateResponse, NeverRespond, CloseConnection]).await;
+    let server = server.with_retries(RetryPolicy { attempt_timeout: Duration::from_millis(500), ..RetryPolicy::NONE });
+    let refusing = ClientBuilder::new("http://127.0.0.1:1/boxoffice", "a key").retries(RetryPolicy::NONE).build().unwrap();
+
+    let mut texts = Vec::new();
+    for client in [&server, &server, &server, &refusing] {
+        let error = client.token_authentication_get().code("SECRET").send().await.unwrap_err();
+        let debug = format!("{error:?}");
+        texts.push(format!("{debug}\n{:#}", anyhow::Error::from(ApiError::from(error))));
+    }
+
+    assert!(texts.iter().all(|text| !text.contains("SECRET")), "{texts:#?}");
+    assert!(texts[3].contains("http://127.0.0.1:1/)") && texts[3].contains("refused"), "{texts:#?}");
+}
+
 #[tokio::test]
 async fn failed_connection_is_source_of_error() {
     let client = ClientBuilder::new("http://127.0.0.1:1", "a key").retries(RetryPolicy::NONE).build().unwrap();

@@ -9,6 +9,15 @@ use reqwest::{Response, StatusCode};
 use crate::retries::ReceivedResponse;
 use crate::types;
 
+/// Removes the path from the address in an error. It may contain a code or a secret URI, which must not be logged.
+pub(crate) fn without_path(mut error: reqwest::Error) -> reqwest::Error {
+    if let Some(url) = error.url_mut() {
+        url.set_path("");
+        url.set_query(None);
+    }
+    error
+}
+
 /// Returns the error of an error response: [`Error::UnexpectedResponse`] if it is not one of this API, such as that of a load balancer.
 pub(crate) async fn read_error(response: Response) -> Error<types::Error> {
     let (status, headers) = (response.status(), response.headers().clone());

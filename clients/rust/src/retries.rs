@@ -15,6 +15,7 @@ use reqwest::{Body, Method, Request, Response, Result, StatusCode};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::Client;
+use crate::errors::without_path;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// Approximate delay before the first retry; it doubles before each further one.
@@ -91,8 +92,10 @@ impl ClientHooks<RetryPolicy> for Client {
         let mut is_response_lost = false;
         loop {
             // Every body that this client creates can be cloned.
-            let Some(copy) = request.try_clone() else { return self.client().execute(request).await };
-            let result = send(self.client(), copy, self.inner().attempt_timeout).await;
+            let Some(copy) = request.try_clone() else {
+                return self.client().execute(request).await.map_err(without_path);
+            };
+            let result = send(self.client(), copy, self.inner().attempt_timeout).await.map_err(without_path);
             let Some(delay) = self.inner().retry_delay(attempt, started.elapsed(), &result) else {
                 let response = result?;
                 let is_done = is_response_lost && self.has_deleted(&request, operation, &response).await;
@@ -195,7 +198,7 @@ fn bound_parts(response: Response, limit: Duration) -> Response {
     let (status, headers) = (response.status(), response.headers().clone());
     let parts = try_unfold(response, move |mut response| async move {
         match timeout(limit, response.chunk()).await {
-            Ok(part) => Ok(part?.map(|part| (part, response))),
+            Ok(part) => Ok(part.map_err(without_path)?.map(|part| (part, response))),
             Err(_) => timed_out(),
         }
     });

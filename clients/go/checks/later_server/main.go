@@ -32,6 +32,13 @@ func main() {
 	if err == nil || strings.Contains(err.Error(), "secret") {
 		log.Fatal("a header can't have this key: ", err)
 	}
+	unreachable := boxoffice.Connect("http://127.0.0.1:1", "key")
+	unreachable.GetConfig().HTTPClient.Transport.(*boxoffice.Transport).MaxAttempts = 1
+	_, response, err = unreachable.TokensAPI.TokenAuthenticationGet(ctx, "SECRET").Execute()
+	err = boxoffice.AsError(err, response)
+	if err == nil || strings.Contains(err.Error(), "SECRET") || !strings.Contains(err.Error(), "http://127.0.0.1:1") {
+		log.Fatal("an error must have the address without the path: ", err)
+	}
 	_, response, err = client.HostsAPI.HostGet(ctx, "1").Execute()
 	unknown := errorOf(response, err)
 	// The first attempt of each fails.
