@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::{env, fs};
 
 use progenitor_impl::{GenerationSettings, Generator, InterfaceStyle, TagStyle};
-use quote::ToTokens;
+use quote::{ToTokens, quote};
 use serde_json::{Value, json};
 use syn::punctuated::Punctuated;
 use syn::visit_mut::{self, VisitMut};
@@ -32,6 +32,7 @@ fn main() {
     fs::write(&simplified, document.to_string()).expect("the build folder can be written");
     println!("cargo::metadata=document={}", simplified.display());
     let clearable = clearable_properties(&document);
+    let secrets = secrets(&document);
     let document = serde_json::from_value(document).expect("openapi.yaml is OpenAPI 3.0");
     let mut settings = GenerationSettings::default();
     settings.with_interface(InterfaceStyle::Builder).with_tag(TagStyle::Merged).with_derive("PartialEq");
@@ -44,6 +45,7 @@ fn main() {
     clear_by_null(&mut file, &clearable);
     check_error_responses(&mut file);
     implement_lists(&mut file);
+    hide_secrets(&mut file, &secrets);
     let code = prettyplease::unparse(&file);
     fs::write(PathBuf::from(&folder).join("generated.rs"), code).expect("the build folder can be written");
 }
@@ -104,7 +106,8 @@ fn accept_unknown_values(file: &mut syn::File) {
             let lists_unknown = enumeration.variants.iter().any(|variant| variant.ident == "Unknown");
             let name: Ident = if lists_unknown { parse_quote!(Other) } else { parse_quote!(Unknown) };
             enumeration.variants.push(parse_quote!(#[doc = #other] #[serde(untagged)] #name(::std::string::String)));
-            enumeration.attrs.iter_mut().filter(|attribute| attribute.path().is_ident("derive")).for_each(remove_traits);
+            // A text can't be copied, and the order is only the contract's.
+            remove_traits(&mut enumeration.attrs, &["Copy", "Ord", "PartialOrd"]);
             enumerations.insert(enumeration.ident.clone(), name);
         }
     }
@@ -271,6 +274,112 @@ fn implement_lists(file: &mut syn::File) {
     }
 }
 
+/// Returns the fields whose values must not be logged, each with its type: passwords, and what the operations that are `x-secret` send
+/// and return, which are keys, codes, and the identifiers of mailed codes.
+fn secrets(document: &Value) -> BTreeSet<(String, String)> {
+    let mut secrets = BTreeSet::new();
+    let mut add = |of: &str, field: &str| _ = secrets.insert((of.to_owned(), field.to_owned()));
+    let schemas = &document["components"]["schemas"];
+    for (name, schema) in schemas.as_object().into_iter().flatten() {
+        properties(schema).filter(|(_, property)| property["format"] == "password").for_each(|(property, _)| add(name, property));
+    }
+    let paths = document["paths"].as_object().into_iter().flat_map(|paths| paths.values());
+    let operations = paths.flat_map(|item| item.as_object().into_iter().flat_map(|item| item.values()));
+    for operation in operations.filter(|operation| operation["x-secret"] == true) {
+        let parameters = operation["parameters"].as_array().into_iter().flatten().map(|parameter| resolve(document, parameter));
+        let names =
+            parameters.filter(|parameter| parameter["x-secret"] == true).filter_map(|parameter| parameter["name"].as_str());
+        let names: Vec<_> = names.collect();
+        let id = operation["operationId"].as_str().expect("an operationId is a text");
+        names.iter().for_each(|name| add(&type_name(id), name));
+        let mut exchanged = BTreeSet::new();
+        add_schemas(document, &operation["requestBody"], &mut exchanged);
+        let responses = operation["responses"].as_object().into_iter().flatten();
+        for (_, response) in responses.filter(|(status, _)| status.starts_with('2')) {
+            add_schemas(document, response, &mut exchanged);
+        }
+        for name in exchanged {
+            for (property, schema) in properties(&schemas[&name]) {
+                match property.as_str() {
+                    "key" | "code" if schema["type"] == "string" => add(&name, property),
+                    // It ends with the identifier.
+                    "self" if !names.is_empty() => add(&name, "self_"),
+                    _ => {}
+                }
+            }
+        }
+    }
+    secrets
+}
+
+fn properties(schema: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    schema["properties"].as_object().into_iter().flatten()
+}
+
+/// Returns the name of an operation's type: `OrderCreate` for `order_create`.
+fn type_name(operation: &str) -> String {
+    operation.split('_').map(|word| word[..1].to_uppercase() + &word[1..]).collect()
+}
+
+/// Returns what a reference points to, or the node itself.
+fn resolve<'a>(document: &'a Value, node: &'a Value) -> &'a Value {
+    let target = node["$ref"].as_str().and_then(|reference| reference.strip_prefix('#'));
+    target.map_or(node, |target| document.pointer(target).expect("references lead to something"))
+}
+
+/// Adds the names of the schemas that a node refers to.
+fn add_schemas(document: &Value, node: &Value, names: &mut BTreeSet<String>) {
+    let schema = node["$ref"].as_str().and_then(|reference| reference.strip_prefix("#/components/schemas/"));
+    if schema.is_some_and(|name| !names.insert(name.to_owned())) {
+        return;
+    }
+    match resolve(document, node) {
+        Value::Object(object) => object.values().for_each(|value| add_schemas(document, value, names)),
+        Value::Array(items) => items.iter().for_each(|value| add_schemas(document, value, names)),
+        _ => {}
+    }
+}
+
+/// Replaces the derived `Debug` of types with secrets, and of the builders for them, by one that doesn't show them.
+fn hide_secrets(file: &mut syn::File, secrets: &BTreeSet<(String, String)>) {
+    let mut hidden = BTreeSet::new();
+    let types = module(file, "types");
+    hide_secrets_of(types, secrets, &mut hidden);
+    hide_secrets_of(items_of(types, "builder"), secrets, &mut hidden);
+    hide_secrets_of(module(file, "builder"), secrets, &mut hidden);
+    assert_eq!(&hidden, secrets, "each secret is a field of a type");
+}
+
+/// Replaces it for these items, and adds the secrets that they have.
+fn hide_secrets_of(items: &mut Vec<Item>, secrets: &BTreeSet<(String, String)>, hidden: &mut BTreeSet<(String, String)>) {
+    let mut implementations = Vec::new();
+    for item in items.iter_mut() {
+        let Item::Struct(object) = item else { continue };
+        let fields = object.fields.iter().filter_map(|field| field.ident.as_ref());
+        let (hides, shown): (Vec<_>, Vec<_>) = fields
+            .map(|field| {
+                let secret = (object.ident.to_string(), field.to_string());
+                let is_secret = secrets.contains(&secret);
+                let value = if is_secret { quote!(&::std::format_args!("[hidden]")) } else { quote!(&self.#field) };
+                (is_secret.then_some(secret), quote!(.field(::std::stringify!(#field), #value)))
+            })
+            .unzip();
+        if hides.iter().any(Option::is_some) {
+            remove_traits(&mut object.attrs, &["Debug"]);
+            hidden.extend(hides.into_iter().flatten());
+            let (name, generics) = (&object.ident, &object.generics);
+            implementations.push(parse_quote! {
+                impl #generics ::std::fmt::Debug for #name #generics {
+                    fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                        f.debug_struct(::std::stringify!(#name)) #(#shown)* .finish()
+                    }
+                }
+            });
+        }
+    }
+    items.extend(implementations);
+}
+
 /// Returns the items of a generated module.
 fn module<'a>(file: &'a mut syn::File, name: &str) -> &'a mut Vec<Item> {
     items_of(&mut file.items, name)
@@ -302,11 +411,13 @@ fn first_argument(of: &Type) -> Option<&Type> {
     })
 }
 
-/// Removes from a `derive` attribute `Copy`, which a text can't have, and the traits of an order, which is only the contract's.
-fn remove_traits(derive: &mut Attribute) {
-    let traits = derive.parse_args_with(Punctuated::<Path, Token![,]>::parse_terminated).expect("an attribute lists traits");
-    let traits = traits.iter().filter(|path| !["Copy", "Ord", "PartialOrd"].iter().any(|name| path.is_ident(name)));
-    *derive = parse_quote!(#[derive(#(#traits),*)]);
+/// Removes traits from the `derive` attribute.
+fn remove_traits(attributes: &mut [Attribute], names: &[&str]) {
+    for derive in attributes.iter_mut().filter(|attribute| attribute.path().is_ident("derive")) {
+        let traits = derive.parse_args_with(Punctuated::<Path, Token![,]>::parse_terminated).expect("an attribute lists traits");
+        let traits = traits.iter().filter(|path| !names.iter().any(|name| path.is_ident(name)));
+        *derive = parse_quote!(#[derive(#(#traits),*)]);
+    }
 }
 
 /// Reduces the responses to one success type and one error type, because progenitor supports only one of each per operation.

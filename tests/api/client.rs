@@ -2,6 +2,7 @@
 
 mod retries;
 
+use std::fmt::Debug;
 use std::time::Duration;
 
 use boxoffice_client::types::{self, VerificationStatus};
@@ -320,6 +321,48 @@ fn key_is_not_in_debug_output() {
     let builder = ClientBuilder::new("http://127.0.0.1:1", "a secret key");
     let text = format!("{builder:?} {:?}", ClientBuilder::new("http://127.0.0.1:1", "a secret key").build().unwrap());
     assert!(!text.contains("secret"), "{text}");
+}
+
+#[test]
+fn secrets_are_not_in_debug_output() {
+    fn received<T: DeserializeOwned + Serialize + Debug>(value: &serde_json::Value) -> [String; 1] {
+        let received: T = serde_json::from_value(value.clone()).unwrap();
+        assert!(serde_json::to_string(&received).unwrap().contains("SECRET"), "only Debug hides it");
+        [format!("{received:#?}")]
+    }
+    let client = ClientBuilder::new("http://127.0.0.1:1", "a key").build().unwrap();
+    let log_in = types::SessionCreate::builder().identification("ama").password("SECRET");
+    let verification = types::VerificationUpdate::builder().code("SECRET");
+    let built = [
+        format!("{log_in:?}"),
+        format!("{:?}", types::SessionCreate::try_from(log_in).unwrap()),
+        format!("{:?}", client.session_create().body_map(|body| body.identification("ama").password("SECRET"))),
+        format!("{:?}", types::AccountCreate::builder().username("ama").password("SECRET")),
+        format!("{:?}", types::AccountUpdate::builder().username("ama".to_owned()).password("SECRET".to_owned())),
+        format!("{:?}", client.reset_update().reset("SECRET").body_map(|body| body.code("SECRET").password("SECRET"))),
+        format!("{:?}", client.verification_update().verification("SECRET").body(verification)),
+        format!("{:?}", client.token_authentication_get().code("SECRET")),
+    ];
+    let examples = &boxoffice::contract::load().unwrap().document["components"]["examples"];
+    let with = |example: &str, secret: &str| {
+        let mut value = examples[example]["value"].clone();
+        value[secret] = json!("SECRET");
+        value
+    };
+
+    let texts = built.into_iter().chain(received::<types::Session>(&with("Session", "key")));
+    let texts = texts.chain(received::<types::IntegrationWithKey>(&with("IntegrationWithKey", "key")));
+    let texts = texts.chain(received::<types::Token>(&with("Token", "code")));
+    let texts = texts.chain(received::<types::TokenAuthentication>(&with("TokenAuthentication", "key")));
+    let texts = texts.chain(received::<types::Verification>(&with("Verification", "self")));
+    let texts: Vec<_> = texts.chain(received::<types::Reset>(&with("Reset", "self"))).collect();
+
+    for text in &texts {
+        assert!(text.contains("[hidden]") && !text.contains("SECRET"), "{text}");
+    }
+    assert_eq!(texts[1], r#"SessionCreate { identification: "ama", password: [hidden] }"#);
+    let code = types::Error::builder().code(types::ErrorCode::KeyRefused);
+    assert!(format!("{code:?}").contains("KeyRefused"), "the code of an error is shown");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
