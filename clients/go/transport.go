@@ -25,7 +25,7 @@ const (
 
 // Transport repeats a request if the connection fails, the attempt times out, there were too many requests (429), the server is
 // unavailable (503), or an earlier attempt with the same idempotency key is in progress (409). Each POST and PATCH has an
-// Idempotency-Key, so the server executes it once. A repeated DELETE succeeds if the resource is gone.
+// Idempotency-Key, so the server executes it once. A repeated DELETE succeeds if the resource is gone, or the transfer cancelled.
 type Transport struct {
 	// Base sends the requests; http.DefaultTransport if nil.
 	Base http.RoundTripper
@@ -84,7 +84,7 @@ func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 		if err == nil && (isLast || !isTemporary(response, content)) {
-			if mayBeExecuted && request.Method == http.MethodDelete && isGone(request.URL.Path, codeOf(content)) {
+			if mayBeExecuted && request.Method == http.MethodDelete && t.isGone(request, codeOf(content)) {
 				response.StatusCode, response.Status, content = http.StatusNoContent, "204 No Content", nil
 			}
 			if response.StatusCode < 300 && strings.HasPrefix(response.Header.Get("Content-Type"), "text/html") {
@@ -157,19 +157,32 @@ func isConnect(err error) bool {
 }
 
 // isGone returns whether the error of a repeated DELETE shows that an earlier attempt was executed.
-func isGone(path, code string) bool {
+func (t *Transport) isGone(request *http.Request, code string) bool {
 	switch code {
 	case "resource.not-found":
 		// The success of a decision has a body, so its caller has to read the decision.
-		return !strings.Contains(path, "/submissions/")
+		return !strings.Contains(request.URL.Path, "/submissions/")
+	case "transfer.not-open":
+		// Another account may have claimed the transfer instead.
+		return t.isCancelled(request)
 	case "session.ended":
 		return true
 	case "key.refused":
 		// The session was that of the key itself.
-		return strings.HasSuffix(path, "/sessions/active")
+		return strings.HasSuffix(request.URL.Path, "/sessions/active")
 	default:
 		return false
 	}
+}
+
+// isCancelled returns whether the transfer of a DELETE is cancelled.
+func (t *Transport) isCancelled(request *http.Request) bool {
+	read := request.Clone(request.Context())
+	read.Method = http.MethodGet
+	read.Header.Del("If-Match")
+	_, content, err := t.send(read, nil)
+	var transfer struct{ Status string }
+	return err == nil && json.Unmarshal(content, &transfer) == nil && transfer.Status == "Cancelled"
 }
 
 func retryDelay(attempt int, response *http.Response) time.Duration {

@@ -22,7 +22,7 @@ class RetryingTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
 
     That is if the connection fails or the attempt times out, there were too many requests (429), the server is unavailable (503), or
     an earlier attempt with the same idempotency key is in progress (409). Each POST and PATCH has an `Idempotency-Key`, so the server
-    executes it once. A repeated DELETE succeeds if the resource is gone.
+    executes it once. A repeated DELETE succeeds if the resource is gone, or the transfer cancelled.
 
     A response that is not one of the API, such as that of a load balancer, raises `UnexpectedStatus`.
     """
@@ -54,6 +54,13 @@ class RetryingTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
                 if delay is None:
                     raise
             if delay is None:
+                if read := attempts.read_of_transfer(response):
+                    try:
+                        transfer = self._transport.handle_request(read)
+                        transfer.read()
+                        attempts.is_cancelled = _property(transfer, "status") == "Cancelled"
+                    except httpx.TransportError:
+                        pass
                 return attempts.final(response)
             time.sleep(delay)
 
@@ -70,6 +77,13 @@ class RetryingTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
                 if delay is None:
                     raise
             if delay is None:
+                if read := attempts.read_of_transfer(response):
+                    try:
+                        transfer = await self._asynchronous.handle_async_request(read)
+                        await transfer.aread()
+                        attempts.is_cancelled = _property(transfer, "status") == "Cancelled"
+                    except httpx.TransportError:
+                        pass
                 return attempts.final(response)
             await anyio.sleep(delay)
 
@@ -93,6 +107,8 @@ class _Attempts:
         self._end = time.monotonic() + retry_window
         self._attempt = 1
         self._may_be_executed = False
+        self.is_cancelled = False
+        """Whether the request is a DELETE of a transfer that is cancelled."""
 
     def delay_after(self, result: httpx.Response | httpx.TransportError) -> float | None:
         """Return the delay before the next attempt, or nothing if the result of this one is final."""
@@ -113,12 +129,26 @@ class _Attempts:
         self._attempt += 1
         return delay
 
+    def read_of_transfer(self, response: httpx.Response) -> httpx.Request | None:
+        """Return the request that shows whether an earlier attempt cancelled the transfer, or nothing if that is no question.
+
+        Another account may have claimed the transfer instead.
+        """
+        if not self._is_repeated_delete() or _property(response, "code") != "transfer.not-open":
+            return None
+        headers = self._request.headers.copy()
+        headers.pop("If-Match", None)
+        return httpx.Request("GET", self._request.url, headers=headers, extensions=self._request.extensions)
+
     def final(self, response: httpx.Response) -> httpx.Response:
         """Return the response of the last attempt. A DELETE that an earlier attempt executed has succeeded."""
-        is_repeated = self._may_be_executed and self._request.method == "DELETE"
-        if is_repeated and _is_gone(self._request.url.path, _code(response)):
+        is_gone = self.is_cancelled or _is_gone(self._request.url.path, _property(response, "code"))
+        if self._is_repeated_delete() and is_gone:
             return httpx.Response(204, request=self._request)
         return _response_of_api(response)
+
+    def _is_repeated_delete(self) -> bool:
+        return self._may_be_executed and self._request.method == "DELETE"
 
 
 def _retry_delay(attempt: int, response: httpx.Response | None) -> float:
@@ -152,21 +182,21 @@ def _is_gone(path: str, code: object) -> bool:
 
 def _is_temporary(response: httpx.Response) -> bool:
     if response.status_code == 409:
-        return _code(response) == "idempotency.under-way"
+        return _property(response, "code") == "idempotency.under-way"
     return response.status_code in (429, 503)
 
 
 def _response_of_api(response: httpx.Response) -> httpx.Response:
     """Return the response, or raise an error if it is one that the generated code can't read. The API has no HTML."""
-    is_foreign_error = response.is_error and not isinstance(_code(response), str)
+    is_foreign_error = response.is_error and not isinstance(_property(response, "code"), str)
     if is_foreign_error or response.headers.get("Content-Type", "").startswith("text/html"):
         raise UnexpectedStatus(response.status_code, response.content)
     return response
 
 
-def _code(response: httpx.Response) -> object:
+def _property(response: httpx.Response, name: str) -> object:
     try:
         body = response.json()
     except ValueError:
         return None
-    return body.get("code") if isinstance(body, dict) else None
+    return body.get(name) if isinstance(body, dict) else None

@@ -13,6 +13,7 @@ from boxoffice_client.generated.api.regions import region_delete, region_get
 from boxoffice_client.generated.api.reports import event_order_export_get
 from boxoffice_client.generated.api.review import submission_delete
 from boxoffice_client.generated.api.sessions import session_active_delete
+from boxoffice_client.generated.api.transfers import transfer_delete
 from boxoffice_client.generated.api.venues import venue_get
 
 client = connect(sys.argv[1], "a secret key")
@@ -27,9 +28,11 @@ order = success(order_get.sync_detailed("17637000000081", client=client))
 
 
 async def check_asynchronous() -> None:
-    """Read an order, and a region for which the first attempt fails."""
+    """Read an order, read a region for which the first attempt fails, and cancel a transfer."""
     assert success(await order_get.asyncio_detailed("17637000000081", client=client)) == order
     assert success(await region_get.asyncio_detailed("2", client=client)).name == "Théâtre"
+    cancelled = await transfer_delete.asyncio_detailed("1", client=connect(sys.argv[1], "key"), if_match='"1"')
+    assert cancelled.status_code == 204
 
 
 asyncio.run(check_asynchronous())
@@ -73,6 +76,8 @@ try:
 except ApiError as error:
     assert (error.code, error.body, error.fields, str(error)) == (None, None, [], "304 not modified (request 1)")
     unchanged = error.status
+cancelled = transfer_delete.sync_detailed("3", client=client, if_match='"1"').status_code.value
+claimed = transfer_delete.sync_detailed("2", client=client).status_code.value
 preferences = success(
     account_preferences_update.sync_detailed("1", client=client, body=models.PreferencesUpdate(region=None))
 )
@@ -80,5 +85,5 @@ print(
     f"status {order.status} code {code} retried {placed.status} removed {removed.status_code.value} foreign {foreign}",
     f"fields {','.join(fields)} export {len(export)} document {document.payload.read().decode()} region {region.name}",
     f"slow {len(slow)} page {page} logout {logout} decision {decision} refused {refused}",
-    f"unchanged {unchanged} region {preferences.region or 'none'}",
+    f"unchanged {unchanged} region {preferences.region or 'none'} cancelled {cancelled} claimed {claimed}",
 )

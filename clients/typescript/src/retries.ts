@@ -20,8 +20,9 @@ const MAX_DELAY = 5_000;
 /**
  * Returns a `fetch` that repeats a request if the connection fails, the attempt times out, there were too many requests (429), the
  * server is unavailable (503), or an earlier attempt with the same idempotency key is in progress (409). Each POST and PATCH has an
- * `Idempotency-Key`, so the server executes it once. A repeated DELETE succeeds if the resource is gone. Redirects are not followed,
- * because the server that they lead to would receive the key. `headers` are added to each request that doesn't have them.
+ * `Idempotency-Key`, so the server executes it once. A repeated DELETE succeeds if the resource is gone, or the transfer cancelled.
+ * Redirects are not followed, because the server that they lead to would receive the key. `headers` are added to each request that
+ * doesn't have them.
  */
 export function retryingFetch(policy: Partial<RetryPolicy> = {}, headers: Record<string, string> = {}): typeof fetch {
   const { maxAttempts, attemptTimeout, retryWindow } = { ...DEFAULT, ...policy };
@@ -63,7 +64,13 @@ export function retryingFetch(policy: Partial<RetryPolicy> = {}, headers: Record
       const isLast = attempt >= maxAttempts || Date.now() - started + delay > retryWindow;
       if (isLast || (response && !(await isTemporary(response)))) {
         if (!response) throw failure;
-        const isDone = mayBeExecuted && method === 'DELETE' && isGone(new URL(url).pathname, await codeOf(response));
+        const isCancelled = async () => {
+          sentHeaders.delete('If-Match');
+          const read = retryingFetch({ maxAttempts: 1, attemptTimeout })(url, { headers: sentHeaders, signal: cancelled });
+          return (await read.then((transfer) => propertyOf(transfer, 'status')).catch(() => undefined)) === 'Cancelled';
+        };
+        const mayBeDone = mayBeExecuted && method === 'DELETE';
+        const isDone = mayBeDone && (await isGone(new URL(url).pathname, await codeOf(response), isCancelled));
         return isDone ? new Response(null, { status: 204 }) : response;
       }
       mayBeExecuted ||= response ? response.status === 503 : !isConnect(failure);
@@ -99,9 +106,11 @@ function isConnect(failure: unknown): boolean {
 }
 
 /** Returns whether the error of a repeated DELETE shows that an earlier attempt was executed. */
-function isGone(path: string, code: unknown): boolean {
+async function isGone(path: string, code: unknown, isCancelled: () => Promise<boolean>): Promise<boolean> {
   // The success of a decision has a body, so its caller has to read the decision.
   if (code === 'resource.not-found') return !path.includes('/submissions/');
+  // Another account may have claimed the transfer instead.
+  if (code === 'transfer.not-open') return isCancelled();
   // The session may be that of the key itself.
   return code === 'session.ended' || (code === 'key.refused' && path.endsWith('/sessions/active'));
 }
@@ -131,10 +140,15 @@ async function isTemporary(response: Response): Promise<boolean> {
 }
 
 async function codeOf(response: Response): Promise<unknown> {
-  if (response.ok || !isJson(response)) return undefined;
+  return response.ok ? undefined : propertyOf(response, 'code');
+}
+
+/** Returns a property of a body in JSON. */
+async function propertyOf(response: Response, name: string): Promise<unknown> {
+  if (!isJson(response)) return undefined;
   const body: unknown = await response
     .clone()
     .json()
     .catch(() => undefined);
-  return typeof body === 'object' && body !== null && 'code' in body ? body.code : undefined;
+  return typeof body === 'object' && body !== null ? (body as Record<string, unknown>)[name] : undefined;
 }

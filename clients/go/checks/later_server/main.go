@@ -84,7 +84,14 @@ func main() {
 	if preferences.Region.IsSet() && preferences.Region.Get() != nil {
 		preferred = *preferences.Region.Get()
 	}
-	fmt.Printf(" refused %d unchanged %d region %s\n", refused.Status, unchanged.Status, preferred)
+	fmt.Printf(" refused %d unchanged %d region %s", refused.Status, unchanged.Status, preferred)
+	cancelled, err := client.TransfersAPI.TransferDelete(ctx, "1").IfMatch(`"1"`).Execute()
+	if err != nil {
+		log.Fatal(boxoffice.AsError(err, cancelled))
+	}
+	response, err = client.TransfersAPI.TransferDelete(ctx, "2").Execute()
+	claimed := errorOf(response, err)
+	fmt.Printf(" cancelled %d claimed %d\n", cancelled.StatusCode, claimed.Status)
 }
 
 // must returns the body of a response, or exits with its error.

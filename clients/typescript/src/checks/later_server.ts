@@ -41,11 +41,15 @@ const { status: unchanged } = await errorOf(
   api.regionGet({ client, throwOnError, path: { region: '3' }, headers: { 'If-None-Match': '"1"' } }),
 );
 const { data: preferences } = await api.accountPreferencesUpdate({ client, throwOnError, path: { number: '1' }, body: { region: null } });
+const { status: cancelledTransfer } = (
+  await api.transferDelete({ client, throwOnError, path: { transfer: '1' }, headers: { 'If-Match': '"1"' } })
+).response;
+const { status: claimed } = await errorOf(api.transferDelete({ client, throwOnError, path: { transfer: '2' } }));
 console.log(
   `status ${order.status} code ${code} retried ${placed.status} removed ${removed.response.status} foreign ${foreign}`,
   `fields ${fields?.map((field) => field.name)} export ${csv.length} document ${await (pdf as Blob).text()} region ${region.name}`,
   `slow ${slow.length} page ${page.includes('not one of this API') ? 'rejected' : page} logout ${logout.response.status} decision ${decision} refused ${refused}`,
-  `unchanged ${unchanged} region ${preferences.region ?? 'none'}`,
+  `unchanged ${unchanged} region ${preferences.region ?? 'none'} cancelled ${cancelledTransfer} claimed ${claimed}`,
 );
 
 try {

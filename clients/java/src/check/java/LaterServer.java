@@ -7,6 +7,7 @@ import boxoffice.api.RegionsApi;
 import boxoffice.api.ReportsApi;
 import boxoffice.api.ReviewApi;
 import boxoffice.api.SessionsApi;
+import boxoffice.api.TransfersApi;
 import boxoffice.api.VenuesApi;
 import boxoffice.client.ApiClient;
 import boxoffice.client.ApiException;
@@ -50,10 +51,10 @@ public final class LaterServer {
     String field = client.getObjectMapper().readValue(invalid, boxoffice.model.Error.class).getFields().get(0).getName();
     int export = new ReportsApi(client).eventOrderExportGet("1").length();
     String document = Files.readString(orders.orderDocumentGet("1", null).toPath());
-    String region = new RegionsApi(client).regionGet("1", null).getName();
+    String regionName = new RegionsApi(client).regionGet("1", null).getName();
     int logout = new SessionsApi(client).sessionActiveDeleteWithHttpInfo(null).getStatusCode();
     int decision = errorOf(() -> new ReviewApi(client).submissionDelete("1", true, null, null)).getCode();
-    String page = errorOf(() -> new ReportsApi(client).eventOrderExportGet("3")).getMessage();
+    String webPage = errorOf(() -> new ReportsApi(client).eventOrderExportGet("3")).getMessage();
     ApiClient late = Boxoffice.connect(arguments[1], "key");
     int refused = errorOf(() -> new RegionsApi(late).regionDelete("1", null)).getCode();
     int unchanged = errorOf(() -> new RegionsApi(client).regionGet("3", "\"1\"")).getCode();
@@ -67,6 +68,8 @@ public final class LaterServer {
         };
     Preferences preferences = new AccountsApi(client).accountPreferencesUpdate("1", noRegion, null);
     String preferred = preferences.getRegion() == null ? "none" : preferences.getRegion();
+    int cancelled = new TransfersApi(client).transferDeleteWithHttpInfo("1", "\"1\"").getStatusCode();
+    int claimed = errorOf(() -> new TransfersApi(client).transferDelete("2", null)).getCode();
     client.setReadTimeout(Duration.ofSeconds(2));
     int slow = new ReportsApi(client).eventOrderExportGet("2").length();
     client.setReadTimeout(Duration.ofSeconds(1));
@@ -74,10 +77,10 @@ public final class LaterServer {
 
     PrintStream output = new PrintStream(System.out, true, StandardCharsets.UTF_8);
     output.printf("status %s code %s retried %s removed %d", order.getStatus(), code, placed.getStatus(), removed);
-    output.printf(" foreign %d fields %s export %d document %s region %s", foreign, field, export, document, region);
-    String rejected = page.contains("not one of this API") ? "rejected" : page;
+    output.printf(" foreign %d fields %s export %d document %s region %s", foreign, field, export, document, regionName);
+    String rejected = webPage.contains("not one of this API") ? "rejected" : webPage;
     output.printf(" slow %d page %s logout %d decision %d refused %d", slow, rejected, logout, decision, refused);
-    output.printf(" unchanged %d region %s%n", unchanged, preferred);
+    output.printf(" unchanged %d region %s cancelled %d claimed %d%n", unchanged, preferred, cancelled, claimed);
   }
 
   /** A request that the server rejects. */

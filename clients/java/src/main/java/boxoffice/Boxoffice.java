@@ -45,16 +45,17 @@ public final class Boxoffice {
 
   /** Returns the stable code of an error, or an empty text if the server didn't send it. Later versions may send others. */
   public static String codeOf(ApiException error) {
-    return codeOf(error.getResponseBody());
+    return textOf(error.getResponseBody(), "code");
   }
 
-  static String codeOf(String body) {
+  /** Returns a text of a body in JSON, or an empty one if it has none. */
+  static String textOf(String body, String property) {
     if (body == null || !body.startsWith("{")) {
       return "";
     }
     try {
-      JsonNode code = JSON.readTree(body).get("code");
-      return code == null ? "" : code.asText();
+      JsonNode text = JSON.readTree(body).get(property);
+      return text == null ? "" : text.asText();
     } catch (JsonProcessingException invalid) {
       return "";
     }

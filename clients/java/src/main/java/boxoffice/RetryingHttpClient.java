@@ -39,7 +39,7 @@ import javax.net.ssl.SSLSession;
 /**
  * Repeats a request if the connection fails, the attempt times out, there were too many requests (429), the server is unavailable
  * (503), or an earlier attempt with the same idempotency key is in progress (409). Each POST and PATCH has an {@code
- * Idempotency-Key}, so the server executes it once. A repeated DELETE succeeds if the resource is gone.
+ * Idempotency-Key}, so the server executes it once. A repeated DELETE succeeds if the resource is gone, or the transfer cancelled.
  *
  * <p>The asynchronous methods send each request once.
  */
@@ -77,7 +77,7 @@ public final class RetryingHttpClient extends HttpClient {
       boolean isLast =
           attempt >= MAX_ATTEMPTS || System.nanoTime() - started + TimeUnit.MILLISECONDS.toNanos(delay) > RETRY_WINDOW_NANOS;
       if (response != null && (isLast || !isTemporary(response))) {
-        boolean isDone = mayBeExecuted && request.method().equals("DELETE") && isGone(request.uri().getPath(), codeOf(response));
+        boolean isDone = mayBeExecuted && request.method().equals("DELETE") && isGone(request, codeOf(response));
         return received(response, handler, isDone ? 204 : response.statusCode());
       }
       if (failure != null && isLast) {
@@ -157,15 +157,28 @@ public final class RetryingHttpClient extends HttpClient {
   }
 
   /** Returns whether the error of a repeated DELETE shows that an earlier attempt was executed. */
-  private static boolean isGone(String path, String code) {
+  private boolean isGone(HttpRequest request, String code) throws InterruptedException {
+    String path = request.uri().getPath();
     return switch (code) {
       // The success of a decision has a body, so its caller has to read the decision.
       case "resource.not-found" -> !path.contains("/submissions/");
+      // Another account may have claimed the transfer instead.
+      case "transfer.not-open" -> isCancelled(request);
       case "session.ended" -> true;
       // The session was that of the key itself.
       case "key.refused" -> path.endsWith("/sessions/active");
       default -> false;
     };
+  }
+
+  /** Returns whether the transfer of a DELETE is cancelled. */
+  private boolean isCancelled(HttpRequest request) throws InterruptedException {
+    HttpRequest read = HttpRequest.newBuilder(request, (name, value) -> !name.equalsIgnoreCase("If-Match")).GET().build();
+    try {
+      return textOf(sendOnce(read), "status").equals("Cancelled");
+    } catch (IOException unknown) {
+      return false;
+    }
   }
 
   private static long retryDelay(int attempt, HttpResponse<?> response) {
@@ -206,7 +219,11 @@ public final class RetryingHttpClient extends HttpClient {
   }
 
   private static String codeOf(HttpResponse<byte[]> response) {
-    return Boxoffice.codeOf(new String(response.body(), StandardCharsets.UTF_8));
+    return textOf(response, "code");
+  }
+
+  private static String textOf(HttpResponse<byte[]> response, String property) {
+    return Boxoffice.textOf(new String(response.body(), StandardCharsets.UTF_8), property);
   }
 
   /**
