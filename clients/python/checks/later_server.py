@@ -5,11 +5,12 @@ import sys
 
 import httpx
 
-from boxoffice_client import ApiError, UnexpectedStatus, connect, models, success
+from boxoffice_client import ApiError, UnexpectedStatus, async_entries, connect, entries, models, success
 from boxoffice_client.generated.api.accounts import account_preferences_update
+from boxoffice_client.generated.api.categories import category_list
 from boxoffice_client.generated.api.hosts import host_get
 from boxoffice_client.generated.api.orders import order_create, order_document_get, order_get
-from boxoffice_client.generated.api.regions import region_delete, region_get
+from boxoffice_client.generated.api.regions import region_delete, region_get, region_list
 from boxoffice_client.generated.api.reports import event_order_export_get
 from boxoffice_client.generated.api.review import submission_delete
 from boxoffice_client.generated.api.sessions import session_active_delete
@@ -28,9 +29,13 @@ order = success(order_get.sync_detailed("17637000000081", client=client))
 
 
 async def check_asynchronous() -> None:
-    """Read an order, read a region for which the first attempt fails, and cancel a transfer."""
+    """Read an order, a region for which the first attempt fails, and lists, and cancel a transfer."""
     assert success(await order_get.asyncio_detailed("17637000000081", client=client)) == order
     assert success(await region_get.asyncio_detailed("2", client=client)).name == "Théâtre"
+    all_regions = async_entries(lambda page: region_list.asyncio_detailed(client=client, page=page, records=100))
+    assert [region.name async for region in all_regions] == 4 * ["Greater Accra"]
+    shortened = async_entries(lambda page: category_list.asyncio_detailed(client=client, page=page, records=100))
+    assert len([category async for category in shortened]) == 1
     cancelled = await transfer_delete.asyncio_detailed("1", client=connect(sys.argv[1], "key"), if_match='"1"')
     assert cancelled.status_code == 204
 
@@ -78,6 +83,9 @@ except ApiError as error:
     unchanged = error.status
 cancelled = transfer_delete.sync_detailed("3", client=client, if_match='"1"').status_code.value
 claimed = transfer_delete.sync_detailed("2", client=client).status_code.value
+regions = entries(lambda page: region_list.sync_detailed(client=client, page=page, records=100))
+names = [region.name for region in regions]
+shortened = list(entries(lambda page: category_list.sync_detailed(client=client, page=page, records=100)))
 preferences = success(
     account_preferences_update.sync_detailed("1", client=client, body=models.PreferencesUpdate(region=None))
 )
@@ -86,4 +94,5 @@ print(
     f"fields {','.join(fields)} export {len(export)} document {document.payload.read().decode()} region {region.name}",
     f"slow {len(slow)} page {page} logout {logout} decision {decision} refused {refused}",
     f"unchanged {unchanged} region {preferences.region or 'none'} cancelled {cancelled} claimed {claimed}",
+    f"entries {len(names)} shortened {len(shortened)}",
 )

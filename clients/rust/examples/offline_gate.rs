@@ -15,9 +15,10 @@ use std::io::BufRead;
 
 use anyhow::{Context, bail, ensure};
 use aws_lc_rs::signature::{ED25519, UnparsedPublicKey};
-use boxoffice_client::{Client, types};
+use boxoffice_client::{Client, List, types};
 use chrono::{DateTime, SecondsFormat, Utc};
 use data_encoding::{BASE32_NOPAD, BASE64URL_NOPAD};
+use futures_util::TryStreamExt;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
@@ -274,18 +275,10 @@ impl Gate {
 
     /// Returns the conflicts of this gate that were not returned before.
     async fn new_conflicts(&mut self) -> anyhow::Result<Vec<types::AdmissionConflict>> {
-        let mut new = Vec::new();
-        for page in 1.. {
-            let request = self.client.event_admission_conflict_list().event(&self.event).device(self.device.as_str());
-            let page = request.records(100).page(page).send().await?.into_inner();
-            let is_last = page.page * page.records >= page.total;
-            let id = |conflict: &types::AdmissionConflict| format!("{} {}", conflict.ticket, conflict.scan.device);
-            new.extend(page.entries.into_iter().filter(|conflict| self.reported.insert(id(conflict))));
-            if is_last {
-                break;
-            }
-        }
-        Ok(new)
+        let request = self.client.event_admission_conflict_list().event(&self.event).device(self.device.as_str());
+        let conflicts: Vec<_> = request.records(100).stream().try_collect().await?;
+        let id = |conflict: &types::AdmissionConflict| format!("{} {}", conflict.ticket, conflict.scan.device);
+        Ok(conflicts.into_iter().filter(|conflict| self.reported.insert(id(conflict))).collect())
     }
 }
 

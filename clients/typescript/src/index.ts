@@ -1,30 +1,17 @@
 /** A typed client of the boxoffice ticketing API. */
 
+import { ApiError } from './errors.js';
 import { createClient, createConfig, type Client } from './generated/client/index.js';
 import type { Error as ErrorBody } from './generated/index.js';
 import { retryingFetch, type RetryPolicy } from './retries.js';
 
 export * from './generated/index.js';
+export { ApiError } from './errors.js';
+export { entries } from './lists.js';
 export { retryingFetch, type RetryPolicy } from './retries.js';
 
 /** Version of the API for which this client was generated. */
 export const VERSION = '3.0.0';
-
-/** An error response. It has the properties of the body, such as `code`, unless the response is not one of the API. */
-export interface ApiError extends Partial<Omit<ErrorBody, 'message'>> {}
-export class ApiError extends Error {
-  /** Creates it from the facts of the response. `requestId` is the identifier by which the server's log names the request. */
-  constructor(
-    readonly status: number,
-    readonly requestId: string | null,
-    body: Partial<ErrorBody>,
-  ) {
-    const text = status === 304 ? 'not modified' : (body.error ?? body.message ?? 'The response is not one of this API.');
-    super(`${body.code ? `${status} ${body.code}` : status}: ${text}${requestId ? ` (request ${requestId})` : ''}`);
-    const { message: _, ...others } = body;
-    Object.assign(this, others, { name: 'ApiError' });
-  }
-}
 
 /**
  * Creates a client of the server at `address`, with the key of an application, a session or an admission token. It is passed to each

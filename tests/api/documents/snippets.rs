@@ -27,10 +27,14 @@ fn snippets_are_in_programs() {
     for (document, heading, language, program) in [
         ("docs/testing.md", "## Writing a test", "rust", "tests/api/documents/snippets.rs"),
         ("clients/go/README.md", "# Go client", "go", "clients/go/examples/order/main.go"),
+        ("clients/go/README.md", "## Lists", "go", "clients/go/checks/later_server/main.go"),
         ("clients/java/README.md", "# Java client", "java", "clients/java/src/example/java/PlaceOrder.java"),
         ("clients/java/README.md", "## Clearing a property", "java", "clients/java/src/check/java/LaterServer.java"),
+        ("clients/java/README.md", "## Lists", "java", "clients/java/src/check/java/LaterServer.java"),
         ("clients/python/README.md", "# Python client", "python", "clients/python/examples/order.py"),
+        ("clients/python/README.md", "## Lists", "python", "clients/python/checks/later_server.py"),
         ("clients/typescript/README.md", "# TypeScript client", "ts", "clients/typescript/src/examples/order.ts"),
+        ("clients/typescript/README.md", "## Lists", "ts", "clients/typescript/src/checks/later_server.ts"),
     ] {
         for snippet in texts(document, heading, language) {
             assert_eq!(missing(&snippet, &read(program)), None, "{program} does not have this line of {document}");

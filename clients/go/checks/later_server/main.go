@@ -91,7 +91,19 @@ func main() {
 	}
 	response, err = client.TransfersAPI.TransferDelete(ctx, "2").Execute()
 	claimed := errorOf(response, err)
-	fmt.Printf(" cancelled %d claimed %d\n", cancelled.StatusCode, claimed.Status)
+	names := regionNames(ctx, client)
+	categories := boxoffice.Entries[api.Category](func(page int64) (*api.CategoryPage, *http.Response, error) {
+		return client.CategoriesAPI.CategoryList(ctx).Records(100).Page(page).Execute()
+	})
+	shortened := 0
+	for categories.Next() {
+		shortened++
+	}
+	if categories.Err() != nil {
+		log.Fatal(categories.Err())
+	}
+	fmt.Printf(" cancelled %d claimed %d", cancelled.StatusCode, claimed.Status)
+	fmt.Printf(" entries %d shortened %d\n", len(names), shortened)
 }
 
 // must returns the body of a response, or exits with its error.
@@ -100,6 +112,20 @@ func must[T any](body T, response *http.Response, err error) T {
 		log.Fatal(boxoffice.AsError(err, response))
 	}
 	return body
+}
+
+// regionNames reads a list, as the README does.
+func regionNames(ctx context.Context, client *api.APIClient) (names []string) {
+	regions := boxoffice.Entries[api.Region](func(page int64) (*api.RegionPage, *http.Response, error) {
+		return client.RegionsAPI.RegionList(ctx).Records(100).Page(page).Execute()
+	})
+	for regions.Next() {
+		names = append(names, regions.Entry().Name)
+	}
+	if err := regions.Err(); err != nil {
+		log.Fatal(err)
+	}
+	return names
 }
 
 // errorOf returns the error of a response.

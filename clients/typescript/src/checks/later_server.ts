@@ -3,6 +3,7 @@
 import { inspect } from 'node:util';
 
 import * as api from '../index.js';
+import { entries, regionList } from '../index.js';
 
 const [address, late] = process.argv.slice(2);
 if (!address || !late) throw new Error('usage: later_server ADDRESS ADDRESS_OF_LATE_SERVER');
@@ -45,11 +46,18 @@ const { status: cancelledTransfer } = (
   await api.transferDelete({ client, throwOnError, path: { transfer: '1' }, headers: { 'If-Match': '"1"' } })
 ).response;
 const { status: claimed } = await errorOf(api.transferDelete({ client, throwOnError, path: { transfer: '2' } }));
+const names: string[] = [];
+for await (const region of entries((page) => regionList({ client, throwOnError: true, query: { page, records: 100 } }))) {
+  names.push(region.name);
+}
+let shortened = 0;
+for await (const _ of entries((page) => api.categoryList({ client, throwOnError, query: { page, records: 100 } }))) shortened++;
 console.log(
   `status ${order.status} code ${code} retried ${placed.status} removed ${removed.response.status} foreign ${foreign}`,
   `fields ${fields?.map((field) => field.name)} export ${csv.length} document ${await (pdf as Blob).text()} region ${region.name}`,
   `slow ${slow.length} page ${page.includes('not one of this API') ? 'rejected' : page} logout ${logout.response.status} decision ${decision} refused ${refused}`,
   `unchanged ${unchanged} region ${preferences.region ?? 'none'} cancelled ${cancelledTransfer} claimed ${claimed}`,
+  `entries ${names.length} shortened ${shortened}`,
 );
 
 try {

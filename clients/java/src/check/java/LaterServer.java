@@ -11,16 +11,22 @@ import boxoffice.api.TransfersApi;
 import boxoffice.api.VenuesApi;
 import boxoffice.client.ApiClient;
 import boxoffice.client.ApiException;
+import boxoffice.model.Category;
+import boxoffice.model.CategoryPage;
 import boxoffice.model.Order;
 import boxoffice.model.OrderCreate;
 import boxoffice.model.Preferences;
 import boxoffice.model.PreferencesUpdate;
+import boxoffice.model.Region;
+import boxoffice.model.RegionPage;
 import com.fasterxml.jackson.annotation.JsonInclude;
 import java.io.IOException;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 
 /** Sends requests to a server of a later version, which {@code clients/check} simulates. */
@@ -70,6 +76,18 @@ public final class LaterServer {
     String preferred = preferences.getRegion() == null ? "none" : preferences.getRegion();
     int cancelled = new TransfersApi(client).transferDeleteWithHttpInfo("1", "\"1\"").getStatusCode();
     int claimed = errorOf(() -> new TransfersApi(client).transferDelete("2", null)).getCode();
+    RegionsApi regions = new RegionsApi(client);
+    List<String> names = new ArrayList<>();
+    for (Region region :
+        Boxoffice.entries(page -> regions.regionList(null, 100L, page, null), RegionPage::getEntries, RegionPage::getTotal)) {
+      names.add(region.getName());
+    }
+    CategoriesApi categories = new CategoriesApi(client);
+    List<String> shortened = new ArrayList<>();
+    for (Category category :
+        Boxoffice.entries(page -> categories.categoryList(null, 100L, page), CategoryPage::getEntries, CategoryPage::getTotal)) {
+      shortened.add(category.getName());
+    }
     client.setReadTimeout(Duration.ofSeconds(2));
     int slow = new ReportsApi(client).eventOrderExportGet("2").length();
     client.setReadTimeout(Duration.ofSeconds(1));
@@ -80,7 +98,8 @@ public final class LaterServer {
     output.printf(" foreign %d fields %s export %d document %s region %s", foreign, field, export, document, regionName);
     String rejected = webPage.contains("not one of this API") ? "rejected" : webPage;
     output.printf(" slow %d page %s logout %d decision %d refused %d", slow, rejected, logout, decision, refused);
-    output.printf(" unchanged %d region %s cancelled %d claimed %d%n", unchanged, preferred, cancelled, claimed);
+    output.printf(" unchanged %d region %s cancelled %d claimed %d", unchanged, preferred, cancelled, claimed);
+    output.printf(" entries %d shortened %d%n", names.size(), shortened.size());
   }
 
   /** A request that the server rejects. */

@@ -7,6 +7,9 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.net.http.HttpClient;
 import java.time.Duration;
+import java.util.List;
+import java.util.function.Function;
+import java.util.function.ToLongFunction;
 
 /** Clients of the boxoffice ticketing API. */
 public final class Boxoffice {
@@ -46,6 +49,20 @@ public final class Boxoffice {
   /** Returns the stable code of an error, or an empty text if the server didn't send it. Later versions may send others. */
   public static String codeOf(ApiException error) {
     return textOf(error.getResponseBody(), "code");
+  }
+
+  /**
+   * Returns the entries of all pages of a list. A page is read when its first entry is needed, and an {@link UncheckedApiException}
+   * is thrown if that fails.
+   *
+   * <p>The server evaluates the list again for each page: an entry may be missing or come twice if the list changes in between.
+   *
+   * @param load reads the page of a number, from 1, each with the same {@code records}
+   * @param entriesOf returns the entries of a page, such as {@code RegionPage::getEntries}
+   * @param totalOf returns the number of entries on all pages, such as {@code RegionPage::getTotal}
+   */
+  public static <P, T> Iterable<T> entries(PageLoader<P> load, Function<P, List<T>> entriesOf, ToLongFunction<P> totalOf) {
+    return () -> new PageIterator<>(load, entriesOf, totalOf);
   }
 
   /** Returns a text of a body in JSON, or an empty one if it has none. */
