@@ -1,10 +1,10 @@
 //! Profiles: servers and keys, in a file that only its owner can read.
 
 use std::collections::BTreeMap;
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -64,22 +64,26 @@ impl Profiles {
         serde_json::from_str(&text).map_err(|error| Failure::message(&format!("{}: {error}", path.display())))
     }
 
-    /// Writes the file, as a new one that replaces the old one.
+    /// Changes the file. Meanwhile, no other process changes it.
     ///
     /// # Errors
-    /// Returns an error if the file can't be written.
-    pub fn save(&self) -> Result<(), Failure> {
+    /// Returns an error if the file can't be read or written.
+    pub fn change(change: impl FnOnce(&mut Self)) -> Result<(), Failure> {
         let path = path()?;
-        let write = || -> io::Result<()> {
-            let folder = path.parent().unwrap_or(&path);
-            DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-            let new = path.with_extension(format!("{}.new", std::process::id()));
-            let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
-            file.write_all(&serde_json::to_vec_pretty(self)?)?;
-            file.sync_all()?;
-            fs::rename(&new, &path)
-        };
-        write().map_err(|error| Failure::message(&format!("{}: {error}", path.display())))
+        let failure = |error: io::Error| Failure::message(&format!("{}: {error}", path.display()));
+        let _lock = lock(&path).map_err(failure)?;
+        let mut profiles = Self::load()?;
+        change(&mut profiles);
+        profiles.save(&path).map_err(failure)
+    }
+
+    /// Writes the file, as a new one that replaces the old one.
+    fn save(&self, path: &Path) -> io::Result<()> {
+        let new = path.with_extension(format!("{}.new", std::process::id()));
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
+        file.write_all(&serde_json::to_vec_pretty(self)?)?;
+        file.sync_all()?;
+        fs::rename(&new, path)
     }
 
     /// Returns a profile.
@@ -105,6 +109,15 @@ impl Profiles {
         });
         rows.collect()
     }
+}
+
+/// Waits until no other process changes the profiles. None does while the returned file is open.
+fn lock(path: &Path) -> io::Result<File> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path.parent().unwrap_or(path))?;
+    // The file of the profiles itself is replaced.
+    let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path.with_extension("lock"))?;
+    file.lock()?;
+    Ok(file)
 }
 
 fn path() -> Result<PathBuf, Failure> {

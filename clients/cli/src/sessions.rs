@@ -28,8 +28,7 @@ pub struct Login {
 /// # Errors
 /// Returns an error if the server rejects the key or the password, or the profile can't be saved.
 pub async fn log_in(options: &GlobalOptions, login: &Login) -> Result<(), Failure> {
-    let mut profiles = Profiles::load()?;
-    let saved = profiles.remove(&options.profile);
+    let saved = Profiles::load()?.remove(&options.profile);
     let saved_server = saved.as_ref().map(|profile| profile.server.clone());
     let Some(server) = options.server.clone().or(saved_server) else {
         return Err(Failure::message("the profile is new: it needs a --server"));
@@ -49,8 +48,7 @@ pub async fn log_in(options: &GlobalOptions, login: &Login) -> Result<(), Failur
         // No operation is open to every key: one of an admission token reaches its own event alone.
         None => None,
     };
-    profiles.insert(&options.profile, Profile { server, key, session });
-    profiles.save()
+    Profiles::change(|profiles| profiles.insert(&options.profile, Profile { server, key, session }))
 }
 
 /// Ends the session of the profile.
@@ -58,18 +56,23 @@ pub async fn log_in(options: &GlobalOptions, login: &Login) -> Result<(), Failur
 /// # Errors
 /// Returns an error if there is none, or the server can't be reached. A session that has ended already is no error.
 pub async fn log_out(options: &GlobalOptions) -> Result<(), Failure> {
-    let mut profiles = Profiles::load()?;
-    let profile = profiles.get_mut(&options.profile);
-    let Some((profile, session)) = profile.and_then(|profile| profile.session.take().map(|session| (profile, session))) else {
+    let profile = Profiles::load()?.remove(&options.profile);
+    let Some((server, session)) = profile.and_then(|profile| Some((profile.server, profile.session?))) else {
         return Err(Failure::message(&format!("profile {}: not logged in", options.profile)));
     };
-    let ended = connect(&profile.server, &session.key)?.session_active_delete().send().await;
+    let ended = connect(&server, &session.key)?.session_active_delete().send().await;
     match ended.map_err(Failure::from) {
         Ok(_) => {}
         Err(failure) if failure.is_rejected_key() => {}
         Err(failure) => return Err(failure),
     }
-    profiles.save()
+    Profiles::change(|profiles| {
+        // A log-in at the same time may have saved another session.
+        let profile = profiles.get_mut(&options.profile);
+        if let Some(profile) = profile.filter(|profile| profile.session.as_ref().is_some_and(|saved| saved.key == session.key)) {
+            profile.session = None;
+        }
+    })
 }
 
 fn connect(server: &str, key: &str) -> Result<Client, Failure> {

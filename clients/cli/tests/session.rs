@@ -199,6 +199,29 @@ fn login_saves_usable_profiles() {
 }
 
 #[test]
+fn logins_at_the_same_time_save_all_profiles() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("key"), "a key\n").unwrap();
+    let command = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_boxoffice-api"));
+        command.args(arguments).current_dir(folder.path()).env_clear().env("HOME", folder.path());
+        command
+    };
+    let names: Vec<String> = (0..8).map(|number| format!("profile{number}")).collect();
+
+    let login = |name: &String| {
+        command(&["login", "--profile", name, "--server", "http://127.0.0.1:1", "--key-file", "key"]).spawn().unwrap()
+    };
+    let logins: Vec<_> = names.iter().map(login).collect();
+    for mut login in logins {
+        assert!(login.wait().unwrap().success());
+    }
+
+    let saved = command(&["profiles", "--field", "profile"]).output().unwrap();
+    assert_eq!(String::from_utf8(saved.stdout).unwrap().lines().collect::<Vec<_>>(), names);
+}
+
+#[test]
 fn web_page_is_no_export() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let server = format!("http://{}", listener.local_addr().unwrap());
