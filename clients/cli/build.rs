@@ -62,6 +62,8 @@ struct Operation {
     example: Option<String>,
     /// The names of the body's properties.
     properties: Vec<String>,
+    /// The properties that it may leave out but not clear.
+    not_blank: Vec<String>,
     lists: Vec<List>,
 }
 
@@ -89,6 +91,8 @@ fn operations(document: &Value) -> impl Iterator<Item = Operation> {
     operations.filter(|(_, node)| node.get("operationId").is_some()).map(|(path, node)| {
         let body = &node["requestBody"]["content"]["application/json"];
         let examples = body["examples"].as_object().and_then(|examples| examples.values().next());
+        let schema = resolve(document, &body["schema"]);
+        let not_blank = schema["x-not-blank"].as_array().into_iter().flatten();
         let example = examples.map(|example| serde_json::to_string(&resolve(document, example)["value"]).expect("it is JSON"));
         Operation {
             id: node["operationId"].as_str().expect("an operationId is a text").to_owned(),
@@ -98,8 +102,9 @@ fn operations(document: &Value) -> impl Iterator<Item = Operation> {
                 .filter_map(|part| Some(part.strip_prefix('{')?.strip_suffix('}')?.to_owned()))
                 .collect(),
             example: example.filter(|example| example.len() < 1000),
-            properties: properties(resolve(document, &body["schema"])).map(|(name, _)| name.clone()).collect(),
-            lists: lists(resolve(document, &body["schema"])),
+            properties: properties(schema).map(|(name, _)| name.clone()).collect(),
+            not_blank: not_blank.filter_map(Value::as_str).map(str::to_owned).collect(),
+            lists: lists(schema),
         }
     })
 }
@@ -222,6 +227,7 @@ fn merge_body(block: &mut Block, operation: &Operation) {
         Some(statement)
     });
     let lists: Vec<Stmt> = lists.collect();
+    let not_blank = &operation.not_blank;
     let request = block.stmts.remove(0);
     let options = std::mem::take(&mut block.stmts);
     let (options, send): (Vec<_>, Vec<_>) =
@@ -232,7 +238,7 @@ fn merge_body(block: &mut Block, operation: &Operation) {
         #(#options)*
         #(#lists)*
         let source = matches.get_one::<std::path::PathBuf>("json-body");
-        request = request.body(crate::arguments::parse_body #body_type (source, options)?);
+        request = request.body(crate::arguments::parse_body #body_type (source, options, &[#(#not_blank),*])?);
         #(#send)*
     });
 }

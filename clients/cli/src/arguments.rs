@@ -1,10 +1,11 @@
 //! Parsers of arguments.
 
 use std::fs::File;
-use std::io::{self, IsTerminal, Read, Take};
+use std::io::{self, IsTerminal, Read, Take, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -12,11 +13,16 @@ use serde_json::{Map, Value};
 const MAXIMUM_BYTES: u64 = 16 << 20;
 const INVALID_BODY: &str = "the body is invalid";
 
-/// Returns the body of a request: the JSON of `--body`, with the properties of the other options.
+/// Returns the body of a request: the JSON of `--body`, with the properties of the other options. `not_blank` are the properties that
+/// a change can leave out but not clear: the server rejects a null, which the parsed body no longer has.
 ///
 /// # Errors
-/// Returns an error if the JSON can't be read, is no object or lacks a property.
-pub fn parse_body<T: DeserializeOwned>(source: Option<&PathBuf>, options: Map<String, Value>) -> anyhow::Result<T> {
+/// Returns an error if the JSON can't be read, is no object, lacks a property or has a null for one that can't be cleared.
+pub fn parse_body<T: DeserializeOwned + Serialize>(
+    source: Option<&PathBuf>,
+    options: Map<String, Value>,
+    not_blank: &[&str],
+) -> anyhow::Result<T> {
     let body = match source {
         Some(source) => serde_json::from_str(&read_body(source).context("failed to read the body")?).context(INVALID_BODY)?,
         None => Value::Object(Map::new()),
@@ -25,7 +31,39 @@ pub fn parse_body<T: DeserializeOwned>(source: Option<&PathBuf>, options: Map<St
         bail!(r#"{INVALID_BODY}: it must be a JSON object, such as {{"name": "VIP"}}"#)
     };
     properties.extend(options);
-    serde_json::from_value(Value::Object(properties)).context(INVALID_BODY)
+    if let Some(name) = not_blank.iter().find(|name| properties.get(**name).is_some_and(Value::is_null)) {
+        bail!("{INVALID_BODY}: {name} must not be null; leave it out to keep its value");
+    }
+    let given = Value::Object(properties);
+    let parsed = serde_json::from_value(given.clone()).context(INVALID_BODY)?;
+    let mut unknown = Vec::new();
+    add_unknown(&given, &serde_json::to_value(&parsed)?, "", &mut unknown);
+    if !unknown.is_empty() {
+        // Standard error may be closed.
+        let _ = writeln!(io::stderr(), "warning: unknown properties are not sent: {}", unknown.join(", "));
+    }
+    Ok(parsed)
+}
+
+/// Adds the names of the properties that a parsed value no longer has. A null or an empty list may be the same as an absent property.
+fn add_unknown(given: &Value, parsed: &Value, prefix: &str, unknown: &mut Vec<String>) {
+    match (given, parsed) {
+        (Value::Object(given), Value::Object(parsed)) => {
+            let has_value = |value: &Value| !value.is_null() && value.as_array().is_none_or(|list| !list.is_empty());
+            for (name, value) in given.iter().filter(|(_, value)| has_value(value)) {
+                let path = format!("{prefix}{name}");
+                match parsed.get(name) {
+                    Some(parsed) => add_unknown(value, parsed, &format!("{path}."), unknown),
+                    None if !unknown.contains(&path) => unknown.push(path),
+                    None => {}
+                }
+            }
+        }
+        (Value::Array(given), Value::Array(parsed)) => {
+            given.iter().zip(parsed).for_each(|(given, parsed)| add_unknown(given, parsed, prefix, unknown));
+        }
+        _ => {}
+    }
 }
 
 /// Reads a JSON body: `-` is standard input, `@FILE` a file, and anything else the body itself.
@@ -134,11 +172,15 @@ mod tests {
         let source = PathBuf::from(r#"{"device": "Gate 1", "scans": 2}"#);
         let parse = |source: Option<&PathBuf>, device: &str| {
             let options = Map::from_iter([("device".to_owned(), device.into())]);
-            parse_body::<Value>(source, options).map_err(|error| format!("{error:#}"))
+            parse_body::<Value>(source, options, &["device", "name"]).map_err(|error| format!("{error:#}"))
         };
 
         assert_eq!(parse(Some(&source), "Gate 2"), Ok(json!({ "device": "Gate 2", "scans": 2 })));
         assert_eq!(parse(None, "Gate 2"), Ok(json!({ "device": "Gate 2" })));
+        let replaced = PathBuf::from(r#"{"device": null}"#);
+        assert_eq!(parse(Some(&replaced), "Gate 2"), Ok(json!({ "device": "Gate 2" })));
+        let cleared = parse(Some(&PathBuf::from(r#"{"name": null}"#)), "Gate 2");
+        assert_eq!(cleared, Err("the body is invalid: name must not be null; leave it out to keep its value".to_owned()));
         assert!(parse(Some(&PathBuf::from("{")), "x").is_err_and(|error| error.starts_with("the body is invalid: EOF")));
         for other in ["[1]", "null", r#""text""#] {
             let expected = r#"the body is invalid: it must be a JSON object, such as {"name": "VIP"}"#;

@@ -222,6 +222,42 @@ fn logins_at_the_same_time_save_all_profiles() {
 }
 
 #[test]
+fn body_has_neither_rejected_nulls_nor_unknown_properties() {
+    const REGION: &str =
+        r#"{"self":"/regions/1","name":"Volta","country":"Ghana","district":"","city":"","icon":"http://x/a.png"}"#;
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let server = format!("http://{}", listener.local_addr().unwrap());
+    let received = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut request = Vec::new();
+        while !request.ends_with(b"}") {
+            let mut part = [0; 4096];
+            let length = stream.read(&mut part).unwrap();
+            assert!(length > 0);
+            request.extend_from_slice(&part[..length]);
+        }
+        let head = format!("Content-Type: application/json\r\nConnection: close\r\nContent-Length: {}", REGION.len());
+        stream.write_all(format!("HTTP/1.1 200 OK\r\n{head}\r\n\r\n{REGION}").as_bytes()).unwrap();
+        String::from_utf8(request).unwrap()
+    });
+    let run = |body: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_boxoffice-api"));
+        command.args(["region", "update", "1", "--field", "name", "--body", body]).env_clear();
+        let output = command.env("BOXOFFICE_SERVER", &server).env("BOXOFFICE_KEY", "a key").output().unwrap();
+        let [stdout, stderr] = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+        (output.status.code(), stdout, stderr)
+    };
+
+    let cleared = "error: the body is invalid: name must not be null; leave it out to keep its value\n";
+    assert_eq!(run(r#"{"name": null}"#), (Some(2), String::new(), cleared.to_owned()));
+    let misspelled = "warning: unknown properties are not sent: nmae\n";
+    // The server treats other nulls as absent.
+    let body = r#"{"country": "Ghana", "district": null, "nmae": "Volta"}"#;
+    assert_eq!(run(body), (Some(0), "Volta\n".to_owned(), misspelled.to_owned()));
+    assert!(received.join().unwrap().ends_with("\r\n\r\n{\"country\":\"Ghana\"}"));
+}
+
+#[test]
 fn web_page_is_no_export() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let server = format!("http://{}", listener.local_addr().unwrap());
