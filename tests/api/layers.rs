@@ -43,7 +43,7 @@ const CYCLES: [&[&str]; 2] =
 
 /// The files whose queries are shared by several requests and so belong to none of them.
 const SHARED_QUERIES: [&str; 6] = [
-    "features/catalog/events/cache.rs",
+    "features/catalog/events/cached_reads.rs",
     "features/catalog/events/lists.rs",
     "features/catalog/events/published_search.rs",
     "features/identity/accounts/lists.rs",

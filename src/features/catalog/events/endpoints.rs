@@ -4,7 +4,7 @@ use boxoffice_http::error::Result;
 
 use super::model::{Event, EventPath};
 use super::requests::{EventCreate, EventFilter, EventQuery, EventUpdate, HostEventQuery, PublishedEventQuery};
-use super::{cache, calendar, lists, service};
+use super::{cached_reads, calendar, lists, service};
 use crate::features::catalog::hosts::HostPath;
 use crate::features::catalog::review::Submission;
 use crate::features::codes;
@@ -67,7 +67,7 @@ async fn published_event_list(
     caller: Caller,
     Query(query): Query<PublishedEventQuery>,
 ) -> Result<SerializedJson<Page<Event>>> {
-    cache::list_published(&ctx, &caller, query).await
+    cached_reads::list_published(&ctx, &caller, query).await
 }
 
 async fn event_list(ctx: Ctx, caller: Caller, Query(query): Query<EventQuery>) -> Result<SerializedJson<Page<Event>>> {
@@ -79,7 +79,7 @@ async fn event_create(ctx: Ctx, caller: Caller, Json(body): Json<EventCreate>) -
 }
 
 async fn event_get(ctx: Ctx, caller: Caller, Path(path): Path<EventPath>) -> Result<SerializedJson<Event>> {
-    cache::get(&ctx, &caller, path.event).await
+    cached_reads::get(&ctx, &caller, path.event).await
 }
 
 async fn event_calendar_get(ctx: Ctx, caller: Caller, Path(path): Path<EventPath>) -> Result<FileResponse> {

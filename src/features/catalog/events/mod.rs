@@ -11,6 +11,7 @@
 
 mod cache;
 mod cache_store;
+mod cached_reads;
 mod calendar;
 mod endpoints;
 mod images;
