@@ -3,12 +3,13 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt, chown, symlink};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
 use regex::Regex;
+use tempfile::TempDir;
 
 use super::runs::{Shell, free_port};
 use super::{path, read, texts};
@@ -17,7 +18,7 @@ use crate::support::{PgBinaries, PgCluster};
 
 /// Starts the server in the background, as systemd does, and sends the request to it instead of to nginx.
 const SERVICE: &str = r#"
-trap 'kill $(jobs -p)' EXIT
+trap 'jobs -p | xargs -r kill; wait' EXIT
 unset BOXOFFICE_DATA_DIR
 started() {
   [[ $1 == boxoffice.service ]] || return 0
@@ -42,53 +43,112 @@ fn install_examples(root: &Path) {
     }
 }
 
-/// The commands of `First production set-up`, on one machine with a server, but without nginx and systemd.
+/// The machine of `First production set-up`, with a server, but without nginx and systemd.
+struct TrialMachine {
+    cluster: PgCluster,
+    folder: TempDir,
+    listen: String,
+}
+
+impl TrialMachine {
+    /// Creates the folders that Debian and the package have.
+    fn create() -> Option<Self> {
+        let cluster = PgCluster::create()?;
+        let machine = Self { cluster, folder: tempfile::tempdir().unwrap(), listen: format!("127.0.0.1:{}", free_port()) };
+        symlink(path("packaging"), machine.folder.path().join("packaging")).unwrap();
+        install_examples(&machine.root());
+        for directory in ["etc/boxoffice", "etc/nginx/conf.d", "etc/cron.d", "var/lib", "var/backups"] {
+            fs::create_dir_all(machine.root().join(directory)).unwrap();
+        }
+        Some(machine)
+    }
+
+    /// Returns the folder that it has instead of `/`.
+    fn root(&self) -> PathBuf {
+        self.folder.path().join("root")
+    }
+
+    /// Returns a shell that runs these commands.
+    fn shell(&self, commands: &str) -> Shell {
+        let socket = self.cluster.folder().to_str().unwrap();
+        let shell = Shell::new(self.folder.path()).env("PGHOST", socket).env("PGUSER", "postgres").env("LISTEN", &self.listen);
+        shell.script(SERVICE).script(&commands.replace("/var/run/postgresql", socket))
+    }
+
+    /// Runs the commands and returns what they print.
+    fn run(&self, commands: &str) -> String {
+        self.shell(commands).on_machine(&self.root()).run()
+    }
+
+    /// Runs the lines of the cron table, as cron does each night. Returns their number.
+    fn back_up(&self) -> usize {
+        let table = fs::read_to_string(self.root().join("etc/cron.d/boxoffice")).unwrap();
+        // Before the command, a line has five fields for the time, and the user.
+        table.lines().for_each(|line| drop(self.run(&line.splitn(7, ' ').nth(6).unwrap().replace("\\%", "%"))));
+        table.lines().count()
+    }
+
+    fn create_account(&self, name: &str) {
+        let options = format!("--username {name} --email {name}@example.com --password 'a long password'");
+        self.run(&format!("boxoffice account create --config /etc/boxoffice/boxoffice.toml {options}"));
+    }
+
+    /// Returns the usernames of all accounts but the administrator's, in their order.
+    fn accounts(&self) -> String {
+        let sql = "select string_agg(username, ' ' order by username) from accounts where username <> 'administrator'";
+        self.run(&format!("psql -Atc \"{sql}\" boxoffice")).trim().to_owned()
+    }
+
+    fn databases(&self) -> usize {
+        self.run("psql -Atc \"select datname from pg_database where datname like 'boxoffice%'\"").lines().count()
+    }
+}
+
+/// The commands of `First production set-up`, and two restores of the nightly backups, the second one of a backup that was made after
+/// the first restore.
 #[test]
 fn first_production_set_up_works() {
-    let Some(cluster) = PgCluster::create() else { return };
-    let socket = cluster.folder().to_str().unwrap();
-    let folder = tempfile::tempdir().unwrap();
-    let root = folder.path().join("root");
-    symlink(path("packaging"), folder.path().join("packaging")).unwrap();
-    install_examples(&root);
-    for directory in ["etc/boxoffice", "etc/nginx/conf.d", "etc/cron.d", "var/lib", "var/backups"] {
-        fs::create_dir_all(root.join(directory)).unwrap();
-    }
-    let listen = format!("127.0.0.1:{}", free_port());
-    let shell = || Shell::new(folder.path()).env("PGHOST", socket).env("PGUSER", "postgres").env("LISTEN", &listen);
+    let Some(machine) = TrialMachine::create() else { return };
+    let root = machine.root();
 
     let commands = texts("docs/operating.md", "## First production set-up", "sh").concat();
-    let set_up = shell().script(SERVICE).script(&commands).replace("/var/run/postgresql", socket);
-    let set_up = set_up.replace("listen = \"127.0.0.1:8081\"", &format!("listen = \"{listen}\""));
+    let set_up = machine.shell(&commands).replace("listen = \"127.0.0.1:8081\"", &format!("listen = \"{}\"", machine.listen));
     let printed = set_up.replace("127.0.0.1:9180", "127.0.0.1:0").on_machine(&root).run();
     assert!(printed.contains("administrator's key") && printed.contains("ready"), "{printed}");
 
     let nginx = fs::read_to_string(root.join("etc/nginx/conf.d/boxoffice.conf")).unwrap();
     assert!(!nginx.contains("8082") && nginx.contains("/etc/nginx/certificate.pem"), "{nginx}");
-    let table = fs::read_to_string(root.join("etc/cron.d/boxoffice")).unwrap();
-    for line in table.lines() {
-        // Five fields for the time, and the user.
-        let command = line.splitn(7, ' ').nth(6).unwrap().replace("\\%", "%");
-        shell().script(&command).on_machine(&root).run();
-    }
+    machine.create_account("first");
+    let made = machine.back_up();
     let backups = root.join("var/backups/boxoffice");
     assert_eq!(fs::metadata(&backups).unwrap().mode() & 0o777, 0o700);
-    assert_eq!(fs::read_dir(&backups).unwrap().count(), table.lines().count());
-    shell().script(&format!("pg_restore --list {}/database-*.dump", backups.display())).run();
-    let files = shell().script(&format!("tar -tzf {}/files-*.tar.gz", backups.display())).run();
+    assert_eq!(fs::read_dir(&backups).unwrap().count(), made);
+    let files = machine.run(&format!("tar -tzf {}/files-*.tar.gz", backups.display()));
     assert!(files.contains("boxoffice/media/"), "{files}");
     for secret in ["boxoffice/mail", ".key", "first-start"] {
         assert!(!files.contains(secret), "{files}");
     }
 
+    machine.create_account("lost");
     let keys = ["mail.key", "ticket.key"].map(|key| root.join("var/lib/boxoffice").join(key));
-    keys.iter().for_each(|key| fs::rename(key, folder.path().join(key.file_name().unwrap())).unwrap());
+    keys.iter().for_each(|key| fs::rename(key, machine.folder.path().join(key.file_name().unwrap())).unwrap());
     fs::remove_dir_all(root.join("var/lib/boxoffice")).unwrap();
-    let restore = texts("docs/operating.md", "### Restore of the nightly backups", "sh").concat();
-    shell().script(SERVICE).script(&restore).replace("/var/run/postgresql", socket).on_machine(&root).run();
+    let restore = texts("docs/operating.md", "### Restore of the nightly backups", "sh");
+    machine.run(&restore.concat());
     assert!(keys.iter().all(|key| key.is_file()) && root.join("var/lib/boxoffice/media").is_dir());
-    let settings = fs::read_to_string(root.join("etc/boxoffice/boxoffice.toml")).unwrap();
-    assert!(settings.contains("/boxoffice_restored?host="), "{settings}");
+    assert_eq!(machine.accounts(), "first");
+
+    machine.create_account("second");
+    machine.back_up();
+    machine.create_account("lost");
+    machine.run(&restore.concat());
+    assert_eq!(machine.accounts(), "first second", "the backup is not that of the restored database");
+    assert_eq!(machine.databases(), 3);
+
+    // In a shell without `set -e`, into which the commands are pasted.
+    let damage = "for dump in /var/backups/boxoffice/database-*; do truncate -s 2000 \"$dump\"; done\nset +e\n";
+    machine.run(&format!("{damage}{}test $? != 0", restore[0]));
+    assert_eq!((machine.accounts().as_str(), machine.databases()), ("first second", 4), "a damaged backup was used");
 }
 
 /// Returns the URL of a database for the user `boxoffice`.
@@ -142,8 +202,8 @@ fn database_is_copied_and_restored() {
     )
     .run();
     let [dump, base_copy] = &texts("docs/operating.md", "### PostgreSQL", "sh")[..] else { panic!("two blocks of commands") };
-    let restored = url(&cluster, "boxoffice_restored");
-    shell(&cluster, RUNUSER).script(dump).replace(&documented("boxoffice_restored"), &restored).run();
+    let restored = url(&cluster, "boxoffice_new");
+    shell(&cluster, RUNUSER).script(dump).replace(&documented("boxoffice_new"), &restored).run();
 
     let mut copying = Command::new("bash");
     copying.arg("-euc").arg(in_backup(base_copy)).uid(owner.uid()).gid(owner.gid()).current_dir(backup.path());
