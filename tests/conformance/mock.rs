@@ -4,6 +4,7 @@
 mod callbacks;
 mod command;
 mod foreign;
+mod gate;
 mod impairment;
 mod pages;
 mod stateful;

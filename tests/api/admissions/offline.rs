@@ -12,7 +12,7 @@ use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::support::{Event, Response, TestApp, User, entries_of, rejection, section};
+use crate::support::{CONTRACT, Event, Response, TestApp, User, entries_of, rejection, section};
 use crate::tickets::set_status;
 use crate::tokens::{create_token, global_token, redeemer_key};
 
@@ -39,14 +39,23 @@ fn digest(serial: &str) -> String {
     BASE64URL_NOPAD.encode(&Sha256::digest(serial)[..16])
 }
 
+fn decode(text: &str) -> Vec<u8> {
+    BASE64URL_NOPAD.decode(text.as_bytes()).unwrap()
+}
+
+/// Returns the header and the content of a signed list.
+fn parts(list: &str) -> [Value; 2] {
+    let parts: Vec<Value> = list.split('.').take(2).map(|part| serde_json::from_slice(&decode(part)).unwrap()).collect();
+    parts.try_into().unwrap()
+}
+
 /// Requests a page of the gate list, checks its signature, and returns the response with the signed content.
 async fn gate_list(app: &TestApp, key: &str, path: &str) -> (Value, Value) {
     let response = app.get(key, path).await;
     assert_eq!(response.status, 200, "{response:?}");
-    let (signed, signature) = response.body["list"].as_str().unwrap().rsplit_once('.').unwrap();
-    let decode = |text: &str| BASE64URL_NOPAD.decode(text.as_bytes()).unwrap();
-    let parts: Vec<Value> = signed.split('.').map(|part| serde_json::from_slice(&decode(part)).unwrap()).collect();
-    let [header, content] = parts.try_into().unwrap();
+    let list = response.body["list"].as_str().unwrap();
+    let [header, content] = parts(list);
+    let (signed, signature) = list.rsplit_once('.').unwrap();
     assert_eq!(header["alg"], "EdDSA");
     let keys = app.request("GET", "/ticket-keys").no_key().send().await;
     let key = keys.body["keys"].as_array().unwrap().iter().find(|key| key["kid"] == header["kid"]).unwrap();
@@ -106,6 +115,9 @@ async fn gate_list_is_signed_and_has_own_sections(app: TestApp) {
     assert_eq!((&content["token"], &content["sections"]), (&json!(token.self_), &json!([event.sections[0]])));
     assert_eq!(content["tickets"][0]["section"], event.sections[0]);
     assert!(!page["list"].as_str().unwrap().contains(&vip), "a stolen list makes no ticket");
+    let example = CONTRACT.document["components"]["examples"]["GateList"]["value"]["list"].as_str().unwrap();
+    let names = |list: &str| parts(list).map(|part| part.as_object().unwrap().keys().cloned().collect::<Vec<_>>());
+    assert_eq!(names(page["list"].as_str().unwrap()), names(example), "sign the contract's example again");
     let all: BTreeSet<String> = [&vip, &pending, &floor].into_iter().map(|serial| digest(serial)).collect();
     assert_eq!(statuses(&of_host).into_keys().collect::<BTreeSet<_>>(), all);
     assert_eq!((&of_host["token"], of_host["sections"].as_array().unwrap().len()), (&Value::Null, 2));
