@@ -47,4 +47,10 @@ fn change_log_has_changes_since_last_release() {
     fs::write(at("spec/openapi.yaml"), added.replacen("operationId: time_get", "operationId: clock_get", 1)).unwrap();
     let (succeeded, output) = changelog("--write");
     assert!(!succeeded && output.contains("breaking changes since v3.0.0"), "{output}");
+
+    fs::write(at("CHANGELOG.md"), "# Change log\n\n## 3.1.0\n\nThe release before.\n").unwrap();
+    for arguments in ["", "--write"] {
+        let (succeeded, output) = changelog(arguments);
+        assert!(!succeeded && output.contains("has no section"), "{output}");
+    }
 }
