@@ -15,9 +15,17 @@ use boxoffice::kernel::db::check_version;
 use boxoffice_client::Client;
 use sqlx::{Connection, PgConnection};
 use tempfile::TempDir;
+use tokio::time::timeout;
 
 use crate::support::server_process::{CommandOutput, Run, ServerProcess, boxoffice, first_credentials, last_word};
 use crate::support::{PgCluster, fetch_url, postgres, refusing_socket};
+
+/// Time limit for a process that connects or notifies.
+const PROCESS_TIMEOUT: Duration = Duration::from_secs(30);
+
+fn send_term(process: u32) {
+    assert!(Command::new("kill").args(["-s", "TERM", &process.to_string()]).status().unwrap().success());
+}
 
 /// Returns the lines that are not JSON: the error of the command, without log lines on the access rights of its folder.
 fn without_log(text: &str) -> String {
@@ -42,12 +50,13 @@ fn first_start_prints_credentials_on_terminal() {
     let folder = tempfile::tempdir().unwrap();
     let serve = boxoffice(folder.path(), &["serve"]);
     let program = serve.get_program().to_str().unwrap();
-    // `script` runs a command on a terminal.
-    let command = format!("timeout --signal=TERM --preserve-status 20 {program} serve");
+    // `script` runs a command on a terminal, and passes SIGTERM on to it.
+    let command = format!("exec timeout --signal=TERM --preserve-status 20 {program} serve");
     let mut terminal = Command::new("script");
     terminal.args(["--quiet", "--flush", "--return", "--command", &command, "/dev/null"]).env_clear();
     terminal.env("PATH", "/usr/bin:/bin").envs(serve.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let Ok(mut child) = terminal.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn() else { return };
+    let spawned = terminal.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+    let mut child = spawned.unwrap_or_else(|error| panic!("`script` of util-linux can't be run: {error}"));
 
     let (mut shown, mut part) = (String::new(), [0; 1024]);
     while !shown.contains("public key") {
@@ -55,7 +64,7 @@ fn first_start_prints_credentials_on_terminal() {
         assert!(length > 0, "{shown}");
         shown.push_str(&String::from_utf8_lossy(&part[..length]));
     }
-    child.kill().unwrap();
+    send_term(child.id());
     child.wait().unwrap();
 
     assert!(shown.contains("administrator's password"), "{shown}");
@@ -540,20 +549,19 @@ fn names_reason_of_unusable_sqlite_file() {
     }
 }
 
-#[test]
-fn stop_signal_ends_a_start_in_progress() {
+#[tokio::test]
+async fn stop_signal_ends_a_start_in_progress() {
     let folder = tempfile::tempdir().unwrap();
-    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("postgres://me@{}/tickets", silent.local_addr().unwrap());
     let mut process = serve(folder.path(), &url, &[]).stderr(Stdio::piped()).spawn().unwrap();
     // The server connects after it has installed its handlers.
-    let connection = silent.accept().unwrap();
+    let connection = timeout(PROCESS_TIMEOUT, silent.accept()).await.expect("the server does not connect").unwrap();
 
     thread::sleep(Duration::from_millis(50));
-    let sent = Command::new("kill").args(["-s", "TERM", &process.id().to_string()]).status().unwrap();
+    send_term(process.id());
     let ended = process.wait().unwrap();
 
-    assert!(sent.success());
     assert_eq!(ended.code(), Some(1), "not ended by the signal");
     drop(connection);
 }
@@ -563,6 +571,7 @@ fn notifies_service_manager() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("notify");
     let manager = UnixDatagram::bind(&path).unwrap();
+    manager.set_read_timeout(Some(PROCESS_TIMEOUT)).unwrap();
     let receive = || {
         let mut buffer = [0; 100];
         let length = manager.recv(&mut buffer).unwrap();

@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Duration;
 
 use anyhow::bail;
 use async_trait::async_trait;
 use boxoffice::features::sales::payments::{CancelCharge, Charge, ChargeResult, Gateway, Refund, Sandbox};
 use parking_lot::Mutex;
 use tokio::sync::watch;
+
+use super::mailbox::wait_until;
 
 /// The balance of each payment, and the refunds that were made.
 pub type GatewaySnapshot = (BTreeMap<i64, i64>, BTreeSet<i64>);
@@ -71,9 +72,7 @@ impl FakeGateway {
 
     /// Waits until this many charges were approved.
     pub async fn wait_for_charges(&self, charges: usize) {
-        while self.charge_count() < charges {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        wait_until(async || self.charge_count() >= charges).await;
     }
 
     /// Sets whether charges fail after the money was taken.
@@ -98,9 +97,7 @@ impl FakeGateway {
 
     /// Waits until a cancellation was requested.
     pub async fn wait_for_cancellation(&self) {
-        while self.0.cancellations.load(Ordering::SeqCst) == 0 {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        wait_until(async || self.0.cancellations.load(Ordering::SeqCst) > 0).await;
     }
 
     /// Makes all refunds of the payments so far fail.
