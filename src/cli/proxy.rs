@@ -11,10 +11,13 @@ use super::signals::StopSignals;
 use super::{print, print_error};
 use crate::contract;
 use crate::features::codes;
+use crate::kernel::private_files;
 use crate::routes::routes;
 
 /// Forwards and validates requests until a stop signal, and prints the findings. Returns whether there are none.
 pub async fn run(options: &ProxyOptions) -> anyhow::Result<bool> {
+    // The recording and the report may have personal data.
+    private_files::set_umask();
     let builtin = BuiltinDocument { contract: contract::load()?, emitted: routes().openapi()?, codes: codes::all() };
     let mut stop = StopSignals::listen()?;
     let is_terminal = stderr().is_terminal();

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
@@ -233,6 +234,9 @@ async fn valid_exchanges_pass_and_are_recorded() {
 
     assert_eq!((code, &report["findings"], &report["requests"]), (0, &json!([]), &json!(5)), "{:#}", report["findings"]);
     assert!(report["notes"].to_string().contains("3 bodies were not validated"), "{}", report["notes"]);
+    for name in ["recorded.yaml", "report/report.json", "report/report.html", "report/junit.xml"] {
+        assert_eq!(fs::metadata(folder.path().join(name)).unwrap().mode() & 0o777, 0o600, "{name}");
+    }
     let text = fs::read_to_string(folder.path().join("recorded.yaml")).unwrap();
     assert!(!text.contains("kept-secret") && !text.contains("abc-123"), "{text}");
     let recorded = Contract::read(&folder.path().join("recorded.yaml")).unwrap();
