@@ -1,7 +1,6 @@
 //! Test data of the load tests: single resources are created through the API, mass data with SQL.
 
 use std::path::Path;
-use std::process::Command;
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
@@ -13,7 +12,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::progress::Progress;
-use crate::server::Server;
+use crate::server::{self, Server};
 
 /// Number of buyers. Each may have 10 open orders.
 pub const BUYERS: i64 = 40_000;
@@ -276,9 +275,7 @@ pub fn create_key(program: &Path, database_url: &str, folder: &Path, role: &str)
 
 /// Runs a command of the program and returns its output.
 fn run_command(program: &Path, database_url: &str, folder: &Path, arguments: &[&str]) -> anyhow::Result<String> {
-    let mut command = Command::new(program);
-    command.args(arguments).arg("--data-dir").arg(folder).env("DATABASE_URL", database_url);
-    let output = command.output()?;
+    let output = server::command(program, database_url, folder).args(arguments).output()?;
     if !output.status.success() {
         bail!("{} failed: {}", arguments.join(" "), String::from_utf8_lossy(&output.stderr));
     }

@@ -1,11 +1,10 @@
 //! Measured server: a separate process and its resource usage.
 
-use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::thread;
+use std::{env, fs, thread};
 
 use anyhow::{Context, bail};
 use clap::Args;
@@ -75,7 +74,7 @@ impl Server {
         let mut command = Command::new("valgrind");
         command.arg("--tool=callgrind").arg(format!("--callgrind-out-file={}", profile.display()));
         command.arg(server.get_program()).args(server.get_args());
-        command.envs(server.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.env_clear().envs(server.get_envs().filter_map(|(name, value)| Some((name, value?))));
         Self::start(command).context("valgrind must be installed")
     }
 
@@ -84,7 +83,7 @@ impl Server {
     /// # Errors
     /// Returns an error if the endpoint doesn't start.
     pub fn bare(body: &Path) -> anyhow::Result<Self> {
-        let mut command = Command::new(std::env::current_exe()?);
+        let mut command = Command::new(env::current_exe()?);
         command.arg("bare").arg(body);
         Self::start(command)
     }
@@ -161,10 +160,19 @@ impl Server {
     }
 }
 
+/// Returns the command for the platform with a database and a folder. Of the variables of this process it has `PATH` only: others may be
+/// settings, such as a mail server.
+pub fn command(program: &Path, database_url: &str, folder: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.env_clear().envs(env::var_os("PATH").map(|path| ("PATH", path)));
+    command.env("BOXOFFICE_DATA_DIR", folder).env("DATABASE_URL", database_url);
+    command
+}
+
 /// Returns the command that serves the platform on a free port. Mails are written to the folder.
 fn serve(program: &Path, database_url: &str, folder: &Path) -> Command {
-    let mut command = Command::new(program);
-    command.args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(folder).env("DATABASE_URL", database_url);
+    let mut command = command(program, database_url, folder);
+    command.args(["serve", "--listen", "127.0.0.1:0"]);
     command
 }
 
@@ -201,14 +209,32 @@ pub fn path(program: Option<&Path>) -> anyhow::Result<PathBuf> {
 
 fn build() -> anyhow::Result<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     // Together with this package, so that common dependencies are built once.
     let arguments = ["build", "--profile", "dist", "--locked", "-p", "boxoffice", "-p", "boxoffice-load"];
     let status = Command::new(cargo).args(arguments).current_dir(&folder).status()?;
     if !status.success() {
         bail!("the build of the server failed");
     }
-    let this = std::env::current_exe()?;
+    let this = env::current_exe()?;
     let program = this.with_file_name("boxoffice");
     program.is_file().then_some(program).with_context(|| format!("there is no server next to {}", this.display()))
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use std::path::Path;
+
+    use super::command;
+
+    #[test]
+    fn platform_has_no_variables_of_this_process() {
+        let printed = command(Path::new("/usr/bin/env"), "sqlite:x.db", Path::new("data")).output().unwrap().stdout;
+
+        let printed = String::from_utf8(printed).unwrap();
+        let mut variables: Vec<_> = printed.lines().filter_map(|line| line.split('=').next()).collect();
+        variables.sort_unstable();
+        assert_eq!(variables, ["BOXOFFICE_DATA_DIR", "DATABASE_URL", "PATH"]);
+    }
 }
