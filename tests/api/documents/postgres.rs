@@ -3,16 +3,15 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt, chown, symlink};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use regex::Regex;
 use tempfile::TempDir;
 
-use super::runs::{Shell, free_port};
-use super::{path, read, texts};
+use super::runs::{MACHINE, Shell, free_port, install_examples};
+use super::{path, texts};
 use crate::support::server_process::Run;
 use crate::support::{PgBinaries, PgCluster};
 
@@ -27,21 +26,6 @@ started() {
 }
 curl() { local url=${!#}; command curl --silent --fail "http://$LISTEN/${url#https://$DOMAIN/}"; }
 "#;
-
-/// Runs the command as the user of the test.
-const RUNUSER: &str = "runuser() { shift 3; \"$@\"; }\n";
-
-/// Puts the examples of the Debian package to their places below a folder.
-fn install_examples(root: &Path) {
-    let manifest = read("Cargo.toml");
-    for asset in Regex::new(r#"\["(packaging/\S+)/\*", "(usr/share/doc/\S+)""#).unwrap().captures_iter(&manifest) {
-        let target = root.join(&asset[2]);
-        fs::create_dir_all(&target).unwrap();
-        for example in fs::read_dir(path(&asset[1])).unwrap().map(|entry| entry.unwrap().path()) {
-            fs::copy(&example, target.join(example.file_name().unwrap())).unwrap();
-        }
-    }
-}
 
 /// The machine of `First production set-up`, with a server, but without nginx and systemd.
 struct TrialMachine {
@@ -80,11 +64,15 @@ impl TrialMachine {
         self.shell(commands).on_machine(&self.root()).run()
     }
 
-    /// Runs the lines of the cron table, as cron does each night. Returns their number.
+    /// Runs the lines of the cron table as cron does each night, without the folders of the system's administration in `PATH`. Returns
+    /// their number.
     fn back_up(&self) -> usize {
         let table = fs::read_to_string(self.root().join("etc/cron.d/boxoffice")).unwrap();
-        // Before the command, a line has five fields for the time, and the user.
-        table.lines().for_each(|line| drop(self.run(&line.splitn(7, ' ').nth(6).unwrap().replace("\\%", "%"))));
+        for line in table.lines() {
+            // Before the command, a line has five fields for the time, and the user.
+            let command = line.splitn(7, ' ').nth(6).unwrap().replace("\\%", "%");
+            self.run(&format!("unset -f runuser\nPATH=/usr/bin:/bin\n{command}"));
+        }
         table.lines().count()
     }
 
@@ -187,13 +175,13 @@ fn database_is_copied_and_restored() {
         shell.env("DATABASE_URL", url(cluster, "boxoffice")).script(script)
     };
 
-    let copy = &texts("docs/operating.md", "### From SQLite to PostgreSQL", "sh")[0];
-    let copy =
-        shell(&cluster, "systemctl() { test $1 = stop; }\nenv -u DATABASE_URL boxoffice migrate\n").script(RUNUSER).script(copy);
+    let copy = texts("docs/operating.md", "### From SQLite to PostgreSQL", "sh").concat();
+    let copy = shell(&cluster, MACHINE).script("env -u DATABASE_URL boxoffice migrate\n").script(&copy);
     let copy = copy.replace("/var/lib/boxoffice/", "data/");
     copy.replace(&documented("boxoffice"), &url(&cluster, "boxoffice")).run();
     let query =
         |cluster: &PgCluster, sql: &str| shell(cluster, &format!("psql -Atc \"{sql}\" boxoffice")).run().trim().to_owned();
+    assert!(folder.path().join("data/sqlite/boxoffice.db").is_file() && !folder.path().join("data/boxoffice.db").exists());
     query(&cluster, &texts("docs/operating.md", "### Change of a password", "sql")[0]);
     let second = url(&cluster, "boxoffice").replace("boxoffice@", "boxoffice_b@");
     shell(
@@ -203,7 +191,7 @@ fn database_is_copied_and_restored() {
     .run();
     let [dump, base_copy] = &texts("docs/operating.md", "### PostgreSQL", "sh")[..] else { panic!("two blocks of commands") };
     let restored = url(&cluster, "boxoffice_new");
-    shell(&cluster, RUNUSER).script(dump).replace(&documented("boxoffice_new"), &restored).run();
+    shell(&cluster, MACHINE).script(dump).replace(&documented("boxoffice_new"), &restored).run();
 
     let mut copying = Command::new("bash");
     copying.arg("-euc").arg(in_backup(base_copy)).uid(owner.uid()).gid(owner.gid()).current_dir(backup.path());

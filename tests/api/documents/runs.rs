@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use regex::Regex;
 
 use super::commands::{COMMANDS, workflow_scripts};
-use super::{path, texts};
+use super::{path, read, texts};
 use crate::support::ToolProcess;
 use crate::support::server_process::{Run, ServerProcess, boxoffice};
 
@@ -22,6 +22,7 @@ pub(super) const MACHINE: &str = r#"
 apt-get() { :; }
 nginx() { test "$1" = -t; }
 runuser() { shift 3; "$@"; }
+su() { bash -euc "$3"; }
 systemd-run() { :; }
 systemd-sysusers() { :; }
 fail2ban-client() { test "$1" = reload; }
@@ -93,6 +94,18 @@ impl Shell {
         let done = self.command.arg("-euc").arg(&self.script).run();
         assert!(done.succeeded(), "{}\n{}", done.stderr, self.script);
         done.stdout
+    }
+}
+
+/// Puts the examples of the Debian package to their places below a folder.
+pub(super) fn install_examples(root: &Path) {
+    let manifest = read("Cargo.toml");
+    for asset in Regex::new(r#"\["(packaging/\S+)/\*", "(usr/share/doc/\S+)""#).unwrap().captures_iter(&manifest) {
+        let target = root.join(&asset[2]);
+        fs::create_dir_all(&target).unwrap();
+        for example in fs::read_dir(path(&asset[1])).unwrap().map(|entry| entry.unwrap().path()) {
+            fs::copy(&example, target.join(example.file_name().unwrap())).unwrap();
+        }
     }
 }
 
@@ -229,6 +242,7 @@ fn installation_works() {
         fs::create_dir_all(root.join(fail2ban)).unwrap();
     }
 
+    install_examples(&root);
     let systemd = texts("docs/operating.md", "## systemd", "sh").concat();
     let fail2ban = texts("docs/operating.md", "## Logs", "sh").concat();
     Shell::new(folder.path()).script(&systemd).script(&fail2ban).on_machine(&root).run();
