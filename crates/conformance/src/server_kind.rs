@@ -61,7 +61,7 @@ pub async fn detect(comparison: &Comparison, operations: &[OperationUnderTest<'_
             continue;
         };
         applies_preference |= response.header("preference-applied").is_some();
-        if response.is_success() {
+        if operation.is_success(&response) {
             found += 1;
         } else {
             refused += 1;

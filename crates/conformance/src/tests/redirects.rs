@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::{comparison, findings, json_response, response, start, unrouted};
 use crate::model::Report;
+use crate::server_kind::ServerKind;
 
 fn document() -> Value {
     let url = json!({ "type": "string", "format": "uri", "maxLength": 200 });
@@ -106,4 +107,27 @@ async fn faults_of_redirects_are_found() {
         // A text in a path has no other type.
         assert!(!found.iter().any(|finding| finding.contains("argument.type: code")), "{found:?}");
     }
+}
+
+/// Compares a server with two kinds of short links that answers every GET of one with this status. Returns the kind that it is taken for.
+async fn kind_of(status: u16) -> ServerKind {
+    let mut document = document();
+    let follow = document["paths"]["/{code}"].clone();
+    document["paths"] = json!({ "/{code}": follow, "/short/{code}": follow });
+    document["paths"]["/short/{code}"]["get"]["operationId"] = json!("follow_short");
+    let address = start(move |_: &Request<Bytes>| {
+        let mut redirect = response(status, String::new());
+        redirect.headers_mut().insert("location", "https://example.com".parse().unwrap());
+        redirect
+    });
+    let comparison = comparison(document, None, &address.await).await;
+    comparison.run(|_| ()).await;
+    comparison.kind()
+}
+
+#[tokio::test]
+async fn mock_of_redirects_is_a_mock() {
+    assert_eq!(kind_of(302).await, ServerKind::StatelessMock);
+    // Such a redirect isn't declared: it may lead to a login.
+    assert_eq!(kind_of(307).await, ServerKind::Real);
 }
