@@ -356,18 +356,20 @@ impl Operation {
 
     /// Returns all differences between a response and the document.
     pub fn violations(&self, status: u16, headers: &HeaderMap, body: &[u8]) -> Vec<Violation> {
-        let Some(response) = self.response_for(status) else {
-            return vec![Violation {
-                kind: ViolationKind::Status,
-                pointer: format!("{}/responses", self.pointer),
-                text: match body {
-                    [] => "is not declared, and has no body".to_owned(),
-                    body => format!("is not declared: {}", String::from_utf8_lossy(body)),
-                },
-                normalized: "is not declared".to_owned(),
-            }];
-        };
-        response.violations(headers, body)
+        self.response_for(status).map_or_else(|| vec![self.undeclared(body)], |response| response.violations(headers, body))
+    }
+
+    /// Returns the violation of a response with this body whose status the document doesn't declare.
+    pub fn undeclared(&self, body: &[u8]) -> Violation {
+        Violation {
+            kind: ViolationKind::Status,
+            pointer: format!("{}/responses", self.pointer),
+            text: match body {
+                [] => "is not declared, and has no body".to_owned(),
+                body => format!("is not declared: {}", String::from_utf8_lossy(body)),
+            },
+            normalized: "is not declared".to_owned(),
+        }
     }
 
     /// Returns the examples of the request body in a media type, by name. An unnamed one is called `example`.

@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 
 use boxoffice_openapi::paging::{CURSOR_NAMES, has_name};
-use boxoffice_openapi::response::{Violation, ViolationKind};
+use boxoffice_openapi::response::{ResponseSpec, Violation, ViolationKind};
 use boxoffice_openapi::{Direction, Sampler, is_blank};
 use http::header::ETAG;
 use serde_json::Value;
@@ -189,7 +189,8 @@ impl OperationRun<'_> {
         self.recorder.coverage.seen.insert(response.status);
         self.check_declared_values(request, response);
         let mut violations = self.violations(response);
-        let spec = self.operation.spec.response_for(response.status);
+        let is_undeclared = violations.iter().any(|violation| violation.kind == ViolationKind::Status);
+        let spec = self.operation.spec.response_for(response.status).filter(|_| !is_undeclared);
         let has_headers = spec.is_some_and(|spec| !spec.headers.is_empty());
         let has_json = spec.is_some_and(|spec| spec.contents.iter().any(|content| content.is_json()));
         let checks = [
@@ -248,7 +249,10 @@ impl OperationRun<'_> {
         if is_harmless && !self.comparison.is_builtin() {
             violations.retain(|violation| violation.kind != ViolationKind::MediaType);
         }
-        violations
+        // `default` then describes the errors.
+        let is_other_success =
+            response.is_success() && spec.is_some_and(ResponseSpec::is_default) && self.operation.declares_success();
+        if is_other_success && !violations.is_empty() { vec![self.operation.spec.undeclared(&response.body)] } else { violations }
     }
 
     /// Returns the platform's error code in a response and the status of that code, if it is not the status of the response.

@@ -12,6 +12,7 @@ mod required_headers;
 mod taken_texts;
 mod tasks;
 mod tolerance;
+mod undeclared_statuses;
 
 use std::convert::Infallible;
 use std::sync::Arc;
