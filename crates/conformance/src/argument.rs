@@ -94,20 +94,18 @@ impl Argument {
         })
     }
 
-    /// Collects the properties of a form. `None` if the media type is no form, or has no schema.
-    pub fn from_form(document: &Value, operation: &Operation, content: &Content, seed: u64) -> Option<Vec<Self>> {
-        let declared = content.schema.as_ref()?;
-        let schema = resolve(document, &declared.raw);
-        let generate = || Sampler::new(document, &schema, Direction::Request).ok()?.sample(seed).ok();
-        let value = content.examples.values().next().cloned().or_else(generate)?;
+    /// Collects the properties of a form, of its alternatives those that a value satisfies. Empty if the media type is no form, or has no
+    /// schema.
+    pub fn from_form(document: &Value, operation: &Operation, content: &Content, value: &Value) -> Vec<Self> {
+        let Some(declared) = &content.schema else { return Vec::new() };
         let encoding = form::encoding(document, operation, content);
         let pointer = format!("{}/requestBody/content/{}", operation.pointer, escape(&content.media_type));
-        let properties = Self::from_properties(document, declared, &value, &pointer).into_iter().filter_map(|argument| {
+        let properties = Self::from_properties(document, declared, value, &pointer).into_iter().filter_map(|argument| {
             let Self { name, required, declared, .. } = &argument;
             let field = FormField::new(&content.media_type, name, *required, Arc::clone(declared), &encoding[name])?;
             Some(Self { location: ArgumentLocation::Form, field: Some(field), ..argument })
         });
-        Some(properties.collect())
+        properties.collect()
     }
 
     /// Collects the properties of a body, including those of its `allOf`, and of the alternatives that a value satisfies.

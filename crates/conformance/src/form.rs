@@ -17,26 +17,26 @@ const BOUNDARY: &str = "compare-boundary-7d1f0c";
 /// Begins the head of each part of a form.
 const DISPOSITION: &str = "Content-Disposition: form-data";
 
-/// Encodes a value as a body of a media type. `schema` and `encoding` are those of its Media Type Object. Returns the media type with
-/// its parameters, and the body.
+/// Encodes a value as a body of a media type. `encoding` has the Encoding Objects of the properties. Returns the media type with its
+/// parameters, and the body.
 ///
 /// # Errors
 /// Fails if the media type is neither a form nor text nor bytes.
-pub fn encode(content: &Content, schema: &Value, encoding: &Value, value: &Value) -> anyhow::Result<(String, Vec<u8>)> {
+pub fn encode(content: &Content, encoding: &Value, value: &Value) -> anyhow::Result<(String, Vec<u8>)> {
     let media_type = &content.media_type;
     let essence = media_type.split(';').next().unwrap_or(media_type).trim().to_ascii_lowercase();
     Ok(match (essence.as_str(), value) {
         ("application/x-www-form-urlencoded", Value::Object(members)) => {
             let mut pairs = form_urlencoded::Serializer::new(String::new());
             for (name, member) in members.iter().filter(|(_, member)| !member.is_null()) {
-                pairs.extend_pairs(styled(content, schema, encoding, name, member)?);
+                pairs.extend_pairs(styled(content, encoding, value, name, member)?);
             }
             (essence, pairs.finish().into_bytes())
         }
         ("multipart/form-data", Value::Object(members)) => {
             let mut body = String::new();
             for (name, member) in members.iter().filter(|(_, member)| !member.is_null()) {
-                let property = &schema["properties"][name];
+                let property = property(content, value, name);
                 for item in field_values(member) {
                     let property = if member.is_array() { &property["items"] } else { property };
                     body += &part(name, property, &encoding[name], item);
@@ -46,7 +46,7 @@ pub fn encode(content: &Content, schema: &Value, encoding: &Value, value: &Value
         }
         ("image/png", Value::String(_)) => (essence, BASE64_STANDARD.decode(PNG_PIXEL)?),
         ("application/octet-stream", value) => (essence, to_plain_string(value).into_bytes()),
-        (_, value) if is_bytes(schema) && !essence.ends_with("xml") && !essence.contains('*') => {
+        (_, value) if is_bytes(content) && !essence.ends_with("xml") && !essence.contains('*') => {
             (essence, to_plain_string(value).into_bytes())
         }
         (text, value) if text.starts_with("text/") => (media_type.clone(), to_plain_string(value).into_bytes()),
@@ -109,23 +109,31 @@ impl FormField {
     }
 }
 
-/// Returns if the value of a schema is bytes.
-fn is_bytes(schema: &Value) -> bool {
-    schema["format"] == "binary" || schema == &json!({})
+/// Returns the schema of a property of a form: that of the alternative (`oneOf`, `anyOf`) to which the form belongs, or else any.
+fn property<'c>(content: &'c Content, form: &Value, name: &str) -> &'c Value {
+    let Some(schema) = &content.schema else { return &Value::Null };
+    let declared = schema.parts_for(form).into_iter().find_map(|(_, part)| part["properties"].get(name));
+    let any = || schema.properties().into_iter().find(|(other, _)| *other == name).map(|(_, property)| property);
+    declared.or_else(any).unwrap_or(&Value::Null)
+}
+
+/// Returns if a body is bytes.
+fn is_bytes(content: &Content) -> bool {
+    content.schema.as_ref().is_none_or(|schema| schema.resolved["format"] == "binary" || schema.resolved == json!({}))
 }
 
 /// Returns the names and texts of a member of a URL-encoded form: in the declared style, or else one for each item of an array.
 fn styled(
     content: &Content,
-    schema: &Value,
     encoding: &Value,
+    form: &Value,
     name: &str,
     member: &Value,
 ) -> anyhow::Result<Vec<(String, String)>> {
     let encoding = &encoding[name];
     let has_style = encoding.get("style").or_else(|| encoding.get("explode")).is_some();
-    if let Some(form) = content.schema.as_ref().filter(|_| has_style) {
-        let property = Arc::new(form.part(&schema["properties"][name]));
+    if let Some(schema) = content.schema.as_ref().filter(|_| has_style) {
+        let property = Arc::new(schema.part(property(content, form, name)));
         return Ok(Parameter::from_parts(name, ParameterLocation::Query, false, property, encoding)?.serialize(member));
     }
     Ok(field_values(member).iter().map(|item| (name.to_owned(), to_plain_string(item))).collect())
@@ -160,7 +168,7 @@ mod tests {
         let operation = json!({ "requestBody": { "content": content }, "responses": { "204": {} } });
         let contract = Contract::new(json!({ "openapi": "3.0.3", "paths": { "/a": { "post": operation } } })).unwrap();
         let body = contract.operations().next().unwrap().body.as_ref().unwrap();
-        let (media_type, body) = super::encode(&body.contents[0], schema, &encoding, value)?;
+        let (media_type, body) = super::encode(&body.contents[0], &encoding, value)?;
         Ok((media_type, String::from_utf8(body).unwrap()))
     }
 

@@ -132,6 +132,12 @@ impl Request {
         request
     }
 
+    /// Replaces the body and its media type.
+    #[must_use]
+    pub fn with_body(self, media_type: &str, body: Vec<u8>) -> Self {
+        Self { body: Some(body), ..self.with_header("Content-Type", media_type) }
+    }
+
     /// Returns the body as JSON, or `None` if there is no body or it isn't JSON.
     pub fn json(&self) -> Option<Value> {
         serde_json::from_slice(self.body.as_deref()?).ok()

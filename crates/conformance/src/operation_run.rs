@@ -4,13 +4,12 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use boxoffice_openapi::RouteError;
-use serde_json::Value;
 
 use super::comparison::Comparison;
 use super::fixtures::{ExpectedOutcome, PreparationFailure, ValidRequest};
 use super::http_client::{ReceivedResponse, Request};
 use super::model::Check;
-use super::operation_under_test::{IF_MATCH, OperationUnderTest};
+use super::operation_under_test::{Alternative, IF_MATCH, OperationUnderTest};
 use super::recorder::{CheckFailure, OperationRecorder};
 use super::server_kind::ServerKind;
 use super::target::Target;
@@ -41,9 +40,9 @@ pub struct RequestPair {
 }
 
 impl RequestPair {
-    /// Returns the requests with another JSON body.
-    pub fn with_json(&self, body: &Value) -> Self {
-        let replace = |valid: &ValidRequest| ValidRequest { request: valid.request.clone().with_json(body), ..valid.clone() };
+    /// Returns the requests with another body.
+    pub fn with_alternative(&self, alternative: &Alternative) -> Self {
+        let replace = |valid: &ValidRequest| ValidRequest { request: alternative.replace(&valid.request), ..valid.clone() };
         Self { target: replace(&self.target), reference: self.reference.as_ref().map(replace) }
     }
 }

@@ -52,6 +52,27 @@ pub struct JsonBody {
     declared: Option<Arc<Schema>>,
 }
 
+/// A body that is another alternative (`oneOf`, `anyOf`) than the one of the operation's arguments.
+#[derive(Debug)]
+pub struct Alternative {
+    /// The properties that it has.
+    pub arguments: Vec<Argument>,
+    media_type: String,
+    body: Vec<u8>,
+}
+
+impl Alternative {
+    /// Returns a request with this body instead of its own.
+    pub fn replace(&self, request: &Request) -> Request {
+        request.clone().with_body(&self.media_type, self.body.clone())
+    }
+}
+
+/// Returns the schema of a body, with references resolved.
+fn schema_of(document: &Value, content: &Content) -> Value {
+    content.schema.as_deref().map_or_else(|| json!({}), |schema| resolve(document, &schema.raw))
+}
+
 /// Returns if a schema has alternatives, apart from those of its properties.
 fn has_alternatives(schema: &Value) -> bool {
     let parts = schema["allOf"].as_array().into_iter().flatten();
@@ -73,10 +94,14 @@ impl<'a> OperationUnderTest<'a> {
         let json_body = contents.iter().find(is_json_content).map(|content| JsonBody::new(document, spec, content));
         let form = contents.first().filter(|_| json_body.is_none());
         let parameters = spec.parameters.iter().filter_map(|parameter| Argument::from_parameter(document, spec, parameter));
-        let fields = form.and_then(|content| Argument::from_form(document, spec, content, seed));
+        let fields = |content: &Content| {
+            let generate = || Sampler::new(document, &schema_of(document, content), Direction::Request).ok()?.sample(seed).ok();
+            let value = content.examples.values().next().cloned().or_else(generate)?;
+            Some(Argument::from_form(document, spec, content, &value))
+        };
         let properties = match &json_body {
             Some(body) => body.properties(document, seed),
-            None => fields.unwrap_or_default(),
+            None => form.and_then(fields).unwrap_or_default(),
         };
         Self { spec, arguments: parameters.chain(properties).collect(), json_body, form }
     }
@@ -117,46 +142,56 @@ impl<'a> OperationUnderTest<'a> {
             request = request.with_header("Content-Type", &body.media_type).with_json(&value);
         }
         if let Some(content) = self.form {
-            let schema = content.schema.as_deref().map_or_else(|| json!({}), |schema| resolve(&contract.document, &schema.raw));
             let value = match content.examples.values().next() {
                 Some(example) => example.clone(),
-                None => generate(&schema).context("no body can be generated")?,
+                None => generate(&schema_of(&contract.document, content)).context("no body can be generated")?,
             };
             let encoding = form::encoding(&contract.document, self.spec, content);
-            let (media_type, body) = form::encode(content, &schema, &encoding, &value)?;
-            request = request.with_header("Content-Type", &media_type);
-            request.body = Some(body);
+            let (media_type, body) = form::encode(content, &encoding, &value)?;
+            request = request.with_body(&media_type, body);
         }
         Ok(request)
     }
 
-    /// Returns other JSON bodies, each with those properties that neither [`OperationUnderTest::arguments`] nor the bodies before it
-    /// have. They are the alternatives (`oneOf`, `anyOf`) of the further examples, and of generated values.
-    pub fn alternatives(&self, document: &Value, seed: u64) -> Vec<(Value, Vec<Argument>)> {
-        let Some((body, declared)) = self.json_body.as_ref().and_then(|body| Some((body, body.declared.as_ref()?))) else {
-            return Vec::new();
-        };
-        if !has_alternatives(&body.schema) {
+    /// Returns other bodies, each with those properties that neither [`OperationUnderTest::arguments`] nor the bodies before it have. They
+    /// are the alternatives (`oneOf`, `anyOf`) of the further examples, and of generated values.
+    pub fn alternatives(&self, document: &Value, seed: u64) -> Vec<Alternative> {
+        let json = self.json_body.as_ref().map(|body| (&body.schema, &body.examples, body.declared.as_ref()));
+        let form_schema = self.form.map(|content| schema_of(document, content));
+        let form = || self.form.zip(form_schema.as_ref()).map(|(form, schema)| (schema, &form.examples, form.schema.as_ref()));
+        let Some((schema, examples, Some(declared))) = json.or_else(form) else { return Vec::new() };
+        if !has_alternatives(schema) {
             return Vec::new();
         }
-        let sampler = Sampler::new(document, &body.schema, Direction::Request).ok();
+        let sampler = Sampler::new(document, schema, Direction::Request).ok();
         let generated = (0..ALTERNATIVE_ATTEMPTS).filter_map(|attempt| sampler.as_ref()?.sample(seed.wrapping_add(attempt)).ok());
         let mut known: Vec<(String, Value)> =
             self.arguments.iter().map(|argument| (argument.name.clone(), argument.schema.clone())).collect();
         let mut alternatives = Vec::new();
-        for value in body.examples.values().skip(1).cloned().chain(generated).filter(|value| body.is_valid(value)) {
-            let mut arguments = Argument::from_properties(document, declared, &value, &body.pointer);
-            arguments.retain(|argument| {
+        for value in examples.values().skip(1).cloned().chain(generated).filter(|value| declared.is_valid(value)) {
+            let Some(mut alternative) = self.alternative(document, declared, &value) else { continue };
+            alternative.arguments.retain(|argument| {
                 let declaration = (argument.name.clone(), argument.schema.clone());
                 let is_new = !known.contains(&declaration);
                 known.extend(is_new.then_some(declaration));
                 is_new
             });
-            if !arguments.is_empty() {
-                alternatives.push((value, arguments));
+            if !alternative.arguments.is_empty() {
+                alternatives.push(alternative);
             }
         }
         alternatives
+    }
+
+    /// Encodes a value as the body. `None` if the media type can't be sent.
+    fn alternative(&self, document: &Value, declared: &Schema, value: &Value) -> Option<Alternative> {
+        if let Some(JsonBody { media_type, pointer, .. }) = &self.json_body {
+            let arguments = Argument::from_properties(document, declared, value, pointer);
+            return Some(Alternative { media_type: media_type.clone(), body: value.to_string().into_bytes(), arguments });
+        }
+        let (form, encoding) = (self.form?, form::encoding(document, self.spec, self.form?));
+        let (media_type, body) = form::encode(form, &encoding, value).ok()?;
+        Some(Alternative { media_type, body, arguments: Argument::from_form(document, self.spec, form, value) })
     }
 
     /// Replaces a valid `Idempotency-Key` by one that no request has had.
@@ -257,7 +292,7 @@ impl JsonBody {
         // `application/*+json` is JSON, but can't be sent.
         let is_declared = content.is_json() && !content.media_type.contains('*');
         Self {
-            schema: content.schema.as_deref().map_or_else(|| json!({}), |schema| resolve(document, &schema.raw)),
+            schema: schema_of(document, content),
             examples: content.examples.clone(),
             pointer: format!("{}/requestBody/content/{}", operation.pointer, escape(&content.media_type)),
             media_type: if is_declared { content.media_type.clone() } else { "application/json".to_owned() },

@@ -9,6 +9,7 @@ use crate::comparison::Comparison;
 use crate::http_client::{ReceivedResponse, Request};
 use crate::model::Check;
 use crate::operation_run::{Exchange, OperationRun, RequestPair};
+use crate::operation_under_test::Alternative;
 use crate::recorder::CheckFailure;
 
 /// Largest length of an encoded text in a URL. Servers may reject URLs of more than 8,000 bytes (RFC 9110, section 4.1).
@@ -22,13 +23,13 @@ impl OperationRun<'_> {
     pub async fn check_arguments(&mut self, pair: &RequestPair) {
         let operation = self.operation;
         self.check_each(pair, &operation.arguments).await;
-        for (body, arguments) in self.alternatives() {
-            self.check_each(&pair.with_json(&body), &arguments).await;
+        for alternative in self.alternatives() {
+            self.check_each(&pair.with_alternative(&alternative), &alternative.arguments).await;
         }
     }
 
-    /// Returns the alternatives of the JSON body. The fixtures of the built-in document have only its examples.
-    pub fn alternatives(&self) -> Vec<(Value, Vec<Argument>)> {
+    /// Returns the alternatives of the body. The fixtures of the built-in document have only its examples.
+    pub fn alternatives(&self) -> Vec<Alternative> {
         let Comparison { contract, seed, .. } = self.comparison;
         if self.comparison.is_builtin() { Vec::new() } else { self.operation.alternatives(&contract.document, *seed) }
     }
@@ -156,7 +157,8 @@ impl OperationRun<'_> {
 
     /// Returns if a request with an invalid property of the body is valid, because another alternative of the body's schema allows it.
     fn is_valid_alternative(&self, argument: &Argument, request: &Request) -> bool {
-        argument.is_in_body() && !self.comparison.is_builtin() && self.operation.has_valid_body(request)
+        let is_valid = || self.operation.has_valid_body(request) || self.operation.has_valid_form(request);
+        argument.is_property() && !self.comparison.is_builtin() && is_valid()
     }
 
     /// Returns if a request is still routed to this operation.

@@ -129,21 +129,23 @@ impl OperationRun<'_> {
     /// examples is left out unless it succeeds: the server may demand more than the schema says.
     async fn check_alternatives(&mut self, pair: &RequestPair) {
         let spec = self.operation.spec;
-        let has_examples = self.operation.json_body.as_ref().is_some_and(|body| !body.examples.is_empty());
-        for (body, arguments) in self.alternatives() {
-            let replaced = pair.with_json(&body);
+        let examples = self.operation.json_body.as_ref().map(|body| &body.examples);
+        let examples = examples.or_else(|| self.operation.form.map(|form| &form.examples));
+        let has_examples = examples.is_some_and(|examples| !examples.is_empty());
+        for alternative in self.alternatives() {
+            let replaced = pair.with_alternative(&alternative);
             if has_examples {
                 let Some((_, exchange)) = self.send_valid(replaced, None, false, Request::clone).await else { return };
                 if !self.operation.is_success(&exchange.response) {
                     continue;
                 }
             } else {
-                self.check_variant(None, "an alternative of the body", |request| request.clone().with_json(&body)).await;
+                self.check_variant(None, "an alternative of the body", |request| alternative.replace(request)).await;
             }
-            for argument in &arguments {
-                for value in self.boundary_values(argument, &pair.target.request.clone().with_json(&body)) {
+            for argument in &alternative.arguments {
+                for value in self.boundary_values(argument, &alternative.replace(&pair.target.request)) {
                     let name = format!("{} with a boundary value", argument.name);
-                    let set = |request: &Request| argument.set(&request.clone().with_json(&body), spec, Some(&value));
+                    let set = |request: &Request| argument.set(&alternative.replace(request), spec, Some(&value));
                     self.check_variant(None, &name, set).await;
                 }
             }

@@ -89,6 +89,46 @@ async fn ignored_media_type_of_a_form_is_found() {
     assert_eq!(found_with(document, "{}").await, expected);
 }
 
+/// Compares a server of a form that is either a link or a file. It also accepts each form with one of these texts. Returns the findings.
+async fn found_of_alternatives(media_type: &str, accepted: &'static str) -> Vec<String> {
+    let alternative = |kind: &str, name: &str, property: Value| {
+        let kind = json!({ "type": "string", "enum": [kind] });
+        json!({ "type": "object", "required": ["kind", name], "properties": { "kind": kind, name: property } })
+    };
+    let link = alternative("link", "url", json!({ "type": "string", "format": "uri", "maxLength": 60 }));
+    let upload = alternative("upload", "file", json!({ "type": "string", "format": "binary" }));
+    let size = alternative("size", "bytes", json!({ "type": "integer", "minimum": 1, "maximum": 9 }));
+    let form = json!({ "oneOf": [link, upload, size] });
+    let document = document_of(media_type, &form);
+    let contract = Contract::new(document.clone()).unwrap();
+    let address = start(move |request: &Request<Bytes>| {
+        let path = request.uri().path();
+        let Ok(operation) = contract.find(request.method().as_str(), path) else { return json_response(404, &json!({})) };
+        let body = String::from_utf8_lossy(request.body());
+        let is_valid = operation.check(path, None, request.headers(), request.body()).is_ok();
+        let is_multipart = request.headers()["content-type"].to_str().unwrap().starts_with("multipart/");
+        // A file is sent as one.
+        let is_file = !is_multipart || body.contains("name=\"file\"") == body.contains("filename=");
+        json_response(if is_valid && is_file || body.contains(accepted) { 200 } else { 400 }, &json!({}))
+    });
+    let report = comparison(document, None, &address.await).await.run(|_| ()).await;
+    findings(&report).into_iter().filter(|finding| !finding.contains("method.other")).collect()
+}
+
+#[tokio::test]
+async fn alternatives_of_forms_are_checked() {
+    for (media_type, name) in [("application/x-www-form-urlencoded", "%s="), ("multipart/form-data", "name=\"%s\"")] {
+        assert_eq!(found_of_alternatives(media_type, "no such text").await, [""; 0], "{media_type}");
+        for (property, expected) in [
+            ("url", "send argument.bounds: url that is out of bounds is answered with 200"),
+            ("bytes", "send argument.type: bytes that has a wrong type is answered with 200"),
+        ] {
+            let found = found_of_alternatives(media_type, name.replace("%s", property).leak()).await;
+            assert!(found.iter().any(|finding| finding == expected), "{media_type} {expected}: {found:?}");
+        }
+    }
+}
+
 /// Compares a server of a profile that forms change. Returns the findings about lost properties.
 async fn lost(is_stored: bool) -> Vec<String> {
     let profile = json!({ "type": "object", "properties": {
