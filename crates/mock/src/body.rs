@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use boxoffice_openapi::response::{essence, is_json, is_text};
+use boxoffice_openapi::response::{essence, is_json, is_text, media_type_parameter};
 use boxoffice_openapi::{field_values, to_plain_string};
 use bytes::Bytes;
 use serde_json::Value;
@@ -24,16 +24,19 @@ const PIXELS: [(&str, &str); 4] = [
 /// Media types of one JSON value on each line.
 const JSON_LINES: [&str; 4] = ["application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines"];
 
-/// Separates the parts of a multipart form.
+/// Separates the parts of a multipart body, unless the document declares another boundary.
 const BOUNDARY: &str = "mock-boundary-7d1f0c";
 
-/// Returns a media type within a range of the document, such as `image/*`. That of a multipart form gets its boundary. Another one is
-/// returned unchanged.
+/// Returns a media type within a range of the document, such as `image/*`. That of a multipart body gets a boundary. Another one is returned
+/// unchanged.
 pub fn concrete_media_type(media_type: &str) -> String {
     match essence(media_type) {
         "*/*" | "application/*" | "application/*+json" => "application/json".to_owned(),
-        "multipart/form-data" => format!("multipart/form-data; boundary={BOUNDARY}"),
+        "multipart/*" => format!("multipart/form-data; boundary={BOUNDARY}"),
         "image/*" => "image/png".to_owned(),
+        multipart if multipart.starts_with("multipart/") && media_type_parameter(media_type, "boundary").is_none() => {
+            format!("{multipart}; boundary={BOUNDARY}")
+        }
         range if range.ends_with("/*") => range.replace('*', "plain"),
         _ => media_type.to_owned(),
     }
@@ -48,13 +51,11 @@ pub fn encode(media_type: &str, value: &Value, is_binary: bool) -> Bytes {
             items.iter().map(|item| format!("{item}\n")).collect::<String>().into()
         }
         Value::Object(_) if essence == "application/x-www-form-urlencoded" => {
-            form_urlencoded::Serializer::new(String::new()).extend_pairs(form_fields(value)).finish().into()
+            let fields = form_fields(value).map(|(name, value)| (name, to_plain_string(value)));
+            form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish().into()
         }
-        Value::Object(_) if essence == "multipart/form-data" => {
-            let part =
-                |(name, text)| format!("--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{text}\r\n");
-            let parts: String = form_fields(value).map(part).collect();
-            format!("{parts}--{BOUNDARY}--\r\n").into()
+        value if essence.starts_with("multipart/") => {
+            encode_parts(media_type_parameter(media_type, "boundary").unwrap_or(BOUNDARY), value).into()
         }
         _ if essence == "text/event-stream" => encode_events(value).into(),
         _ if is_json(&essence) => value.to_string().into(),
@@ -63,6 +64,22 @@ pub fn encode(media_type: &str, value: &Value, is_binary: bool) -> Bytes {
         Value::String(text) => STANDARD.decode(text).map_or_else(|_| text.clone().into(), Bytes::from),
         _ => value.to_string().into(),
     }
+}
+
+/// Returns a multipart body: a text that has the boundary as it is, a part for each property of an object, or for each item of a list. Objects
+/// are JSON.
+fn encode_parts(boundary: &str, value: &Value) -> String {
+    let part = |name: Option<&String>, value: &Value| {
+        let disposition = name.map(|name| format!("\r\nContent-Disposition: form-data; name=\"{name}\"")).unwrap_or_default();
+        let media_type = if value.is_object() { "\r\nContent-Type: application/json" } else { "" };
+        format!("--{boundary}{disposition}{media_type}\r\n\r\n{}\r\n", to_plain_string(value))
+    };
+    let parts: String = match value {
+        Value::String(text) if text.contains(&format!("--{boundary}--")) => return text.clone(),
+        Value::Object(_) => form_fields(value).map(|(name, value)| part(Some(name), value)).collect(),
+        value => field_values(value).iter().map(|item| part(None, item)).collect(),
+    };
+    format!("{parts}--{boundary}--\r\n")
 }
 
 /// Returns a stream of events (WHATWG HTML, section 9.2): a text that has fields as it is, and any other value as the data of an event. Of
@@ -85,9 +102,9 @@ fn encode_events(value: &Value) -> String {
 }
 
 /// Returns the fields of a form: a property that is a list has a field for each item.
-fn form_fields(form: &Value) -> impl Iterator<Item = (&String, String)> {
+fn form_fields(form: &Value) -> impl Iterator<Item = (&String, &Value)> {
     let properties = form.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
-    properties.flat_map(|(name, value)| field_values(value).iter().map(move |value| (name, to_plain_string(value))))
+    properties.flat_map(|(name, value)| field_values(value).iter().map(move |value| (name, value)))
 }
 
 /// Decodes an image from base64. Returns an image of one pixel if the value isn't an image of this media type.
@@ -119,7 +136,9 @@ mod tests {
             ("image/*", "image/png"),
             ("text/*", "text/plain"),
             ("application/*+json", "application/json"),
-            ("multipart/form-data", "multipart/form-data; boundary=mock-boundary-7d1f0c"),
+            ("multipart/*", "multipart/form-data; boundary=mock-boundary-7d1f0c"),
+            ("multipart/mixed", "multipart/mixed; boundary=mock-boundary-7d1f0c"),
+            ("multipart/mixed; boundary=x", "multipart/mixed; boundary=x"),
             ("text/html; charset=utf-8", "text/html; charset=utf-8"),
         ] {
             assert_eq!(concrete_media_type(declared), expected);
@@ -152,9 +171,14 @@ mod tests {
         assert_eq!(encode("application/x-ndjson", &json!([{ "a": 1 }, "b"]), false), b"{\"a\":1}\n\"b\"\n".as_slice());
         let form = json!({ "a": "x y", "b": [1, 2], "c": { "d": true }, "e": null });
         assert_eq!(encode("application/x-www-form-urlencoded", &form, false), b"a=x+y&b=1&b=2&c=%7B%22d%22%3Atrue%7D".as_slice());
-        let parts = encode("multipart/form-data; boundary=x", &json!({ "a": "x y", "b": 1 }), false);
-        let part =
-            |name: &str, text: &str| format!("--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{text}\r\n");
-        assert_eq!(parts, format!("{}{}--{BOUNDARY}--\r\n", part("a", "x y"), part("b", "1")));
+        let encoded = |media_type, value| String::from_utf8(encode(media_type, &value, false).to_vec()).unwrap_or_default();
+        let parts = encoded("multipart/mixed; boundary=x", json!({ "a": "x y", "b": [1, 2], "c": { "d": true }, "e": null }));
+        let head = "--x\r\nContent-Disposition: form-data; name=";
+        let json = "\r\nContent-Type: application/json";
+        let b = format!("{head}\"b\"\r\n\r\n1\r\n{head}\"b\"\r\n\r\n2\r\n");
+        assert_eq!(parts, format!("{head}\"a\"\r\n\r\nx y\r\n{b}{head}\"c\"{json}\r\n\r\n{{\"d\":true}}\r\n--x--\r\n"));
+        let parts = encoded("multipart/mixed; boundary=x", json!(["a", { "b": 1 }]));
+        assert_eq!(parts, format!("--x\r\n\r\na\r\n--x{json}\r\n\r\n{{\"b\":1}}\r\n--x--\r\n"));
+        assert_eq!(encoded("multipart/mixed; boundary=x", json!("--x\r\n\r\na\r\n--x--")), "--x\r\n\r\na\r\n--x--");
     }
 }

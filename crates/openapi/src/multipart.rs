@@ -1,16 +1,18 @@
-//! Multipart forms (RFC 7578): validation of the parts of a request.
+//! Multipart bodies (RFC 2046, and RFC 7578 for forms): validation of the parts of a request or a response.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use jsonschema::ValidationError;
 use serde_json::{Map, Value};
 
 use crate::composition::{self, combined_properties, is_read_only, items, names_only, property, required_in_requests};
 use crate::error::{FieldError, RequestError, Result};
 use crate::parameter::{Parameter, ParameterLocation};
 use crate::request_body::field_errors;
+use crate::resolver::escape;
 use crate::response::{essence, is_json, matches_range, media_type_parameter, parameters};
-use crate::schema::Schema;
+use crate::schema::{Schema, is_undeclared};
 use crate::value_kind::{ValueKind, coerce, kinds};
 
 /// A declared multipart form.
@@ -20,7 +22,7 @@ pub(crate) struct Multipart {
     pub required: Vec<String>,
     parts: Vec<DeclaredPart>,
     /// The schema of a form whose parts are all parsed.
-    schema: Schema,
+    schema: Arc<Schema>,
     /// The schema of the names of the parts, for any other form.
     names: Schema,
 }
@@ -34,7 +36,7 @@ struct DeclaredPart {
     is_binary: bool,
 }
 
-/// A part of a request.
+/// A part of a body.
 struct Part<'a> {
     name: String,
     media_type: Option<String>,
@@ -47,7 +49,7 @@ impl Multipart {
     ///
     /// # Errors
     /// If a part has a style that is not one of OpenAPI.
-    pub(crate) fn new(schema: Schema, encoding: &Value) -> anyhow::Result<Self> {
+    pub(crate) fn new(schema: Arc<Schema>, encoding: &Value) -> anyhow::Result<Self> {
         let part = |(name, property): (String, Value)| {
             let media_types = encoding[&name]["contentType"].as_str().into_iter().flat_map(|types| types.split(','));
             let part = Arc::new(schema.part(&property));
@@ -68,11 +70,11 @@ impl Multipart {
     /// # Errors
     /// If the media type has no boundary, or a schema can't be compiled.
     pub(crate) fn check(&self, media_type: &str, bytes: &[u8], errors: &mut Vec<FieldError>) -> Result<()> {
-        let Some(boundary) = media_type_parameter(media_type, "boundary").filter(|boundary| !boundary.is_empty()) else {
+        let Some(boundary) = boundary(media_type) else {
             let text = "The media type of the request's body must have a boundary, which separates the parts.";
             return Err(RequestError::MalformedBody(text.to_owned()));
         };
-        let sent = parts(bytes, boundary);
+        let sent: Vec<_> = Parts::new(bytes, boundary).contents.into_iter().filter_map(Part::new).collect();
         let is_missing = |name: &&String| !sent.iter().any(|part| part.name == **name);
         let count = errors.len();
         errors.extend(self.required.iter().filter(is_missing).map(|name| FieldError::missing(name)));
@@ -91,10 +93,44 @@ impl Multipart {
             form.insert(part.name.clone(), coerce(property(&self.schema.resolved, &part.name), &part.content));
         }
         if errors.len() == count {
-            let schema = if is_parsed { &self.schema } else { &self.names };
+            let schema = if is_parsed { self.schema.as_ref() } else { &self.names };
             errors.extend(field_errors(schema, &[], &form.into())?);
         }
         Ok(())
+    }
+
+    /// Validates the parts of a response. Returns each error with its location, as a JSON pointer, and the value of the body, in which a
+    /// part that is not parsed, such as a file, is null. The value of such a part is not validated. Without errors, and null, if a part
+    /// has no name.
+    ///
+    /// # Errors
+    /// If a schema can't be compiled.
+    pub(crate) fn response_errors(&self, parts: &Parts<'_>) -> anyhow::Result<(Vec<(String, ValidationError<'static>)>, Value)> {
+        let sent: Option<Vec<_>> = parts.contents.iter().map(|content| Part::new(content)).collect();
+        let Some(sent) = sent else { return Ok((Vec::new(), Value::Null)) };
+        let (mut form, mut unparsed) = (Map::new(), Vec::new());
+        for part in &sent {
+            let same: Vec<_> = sent.iter().filter(|other| other.name == part.name).collect();
+            let declared = self.parts.iter().find(|declared| declared.parameter.name == part.name);
+            let value = match declared {
+                Some(declared) => declared.texts(&same).and_then(|texts| declared.value(&texts)),
+                None => part.is_text().then(|| coerce(property(&self.schema.resolved, &part.name), &part.content)),
+            };
+            unparsed.extend(value.is_none().then(|| format!("/{}", escape(&part.name))));
+            form.insert(part.name.clone(), value.unwrap_or_default());
+        }
+        let form = Value::Object(form);
+        let mut errors = self.schema.errors(&form)?;
+        if !unparsed.is_empty() {
+            let is_in = |pointer: &str, part: &String| {
+                pointer.strip_prefix(part.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            };
+            errors.retain(|(pointer, _)| !pointer.is_empty() && !unparsed.iter().any(|part| is_in(pointer, part)));
+            // Which properties are declared may depend on the values of others.
+            let of_names = self.names.errors(&form)?.into_iter().filter(|(_, error)| !is_undeclared(error));
+            errors.extend(of_names.filter(|(pointer, _)| pointer.is_empty()));
+        }
+        Ok((errors, form))
     }
 }
 
@@ -103,19 +139,29 @@ impl DeclaredPart {
     fn check(&self, sent: &[&Part<'_>], errors: &mut Vec<FieldError>) -> Result<Option<Value>> {
         if sent.iter().any(|part| !self.accepts_media_type(part)) {
             errors.push(FieldError::invalid(&self.parameter.name, format!("must be {}", self.media_types.join(" or "))));
-        } else if !self.is_binary && sent.iter().all(|part| part.is_text() || part.is_json() && !self.parameter.is_scalar()) {
-            let texts: Vec<&str> = sent.iter().map(|part| part.content.as_ref()).collect();
-            return Ok(self.parse(&texts, errors)?);
+        } else if let Some(texts) = self.texts(sent) {
+            return Ok(self.parameter.first_valid(self.candidates(&texts), errors)?);
         }
         Ok(None)
     }
 
-    /// Parses and validates the value of text parts: an array as one part for each item or as JSON, any other value as one part. An
-    /// object is JSON. Appends errors to `errors`. Returns `None` if the value is invalid.
-    ///
-    /// # Errors
-    /// If the schema can't be compiled.
-    fn parse(&self, texts: &[&str], errors: &mut Vec<FieldError>) -> anyhow::Result<Option<Value>> {
+    /// Returns the contents of the parts of its name, if they are parsed: as texts, or JSON where it is declared.
+    fn texts<'p>(&self, sent: &[&'p Part<'_>]) -> Option<Vec<&'p str>> {
+        let is_parsed = |part: &&Part<'_>| part.is_text() || part.is_json() && !self.parameter.is_scalar();
+        let is_parsed = !self.is_binary && sent.iter().all(is_parsed);
+        is_parsed.then(|| sent.iter().map(|part| part.content.as_ref()).collect())
+    }
+
+    /// Returns the value of text parts: the first valid one, or else the first one. `None` if they can't be parsed.
+    fn value(&self, texts: &[&str]) -> Option<Value> {
+        let mut values: Vec<Value> = self.candidates(texts).filter_map(Result::ok).collect();
+        let valid = values.iter().position(|value| self.parameter.schema.is_valid(value)).unwrap_or_default();
+        if values.is_empty() { texts.first().map(|text| Value::from(*text)) } else { Some(values.swap_remove(valid)) }
+    }
+
+    /// Returns the values that text parts may have, or an error message for each type that they are not: an array as one part for each item
+    /// or as JSON, any other value as one part. An object is JSON.
+    fn candidates(&self, texts: &[&str]) -> impl Iterator<Item = Result<Value, String>> + use<> {
         let mut candidates = Vec::new();
         for kind in &self.parameter.kinds {
             let whole = match texts {
@@ -130,7 +176,7 @@ impl DeclaredPart {
                 candidates.push(whole);
             }
         }
-        self.parameter.first_valid(candidates.into_iter(), errors)
+        candidates.into_iter()
     }
 
     /// Returns whether a part has a declared media type. The one for any bytes is sent if the right one is not known.
@@ -183,26 +229,38 @@ fn item_of_part(schema: &Value, text: &str) -> Value {
     kinds(schema).into_iter().find_map(|kind| parse_part(kind, text).ok()).unwrap_or_else(|| Value::from(text))
 }
 
-/// Splits a form into its parts. A delimiter begins a line. The text before the first one is ignored, and the text after the last one,
-/// which two hyphens follow.
-fn parts<'a>(bytes: &'a [u8], boundary: &str) -> Vec<Part<'a>> {
-    let delimiter = format!("--{boundary}");
-    let (mut parts, mut start, mut from) = (Vec::new(), None, 0);
-    while let Some(at) = find(&bytes[from..], delimiter.as_bytes()).map(|at| from + at) {
-        from = at + delimiter.len();
-        let begins_line = at == 0 || bytes[at - 1] == b'\n';
-        let is_last = bytes[from..].starts_with(b"--");
-        let is_complete = is_last || bytes.get(from).is_some_and(u8::is_ascii_whitespace);
-        if !begins_line || !is_complete {
-            continue;
+/// Returns the text that separates the parts of a body with this media type.
+pub(crate) fn boundary(media_type: &str) -> Option<&str> {
+    media_type_parameter(media_type, "boundary").filter(|boundary| !boundary.is_empty())
+}
+
+/// The parts of a multipart body.
+pub(crate) struct Parts<'a> {
+    /// Each with its headers.
+    contents: Vec<&'a [u8]>,
+    /// True if a last delimiter, which two hyphens follow, ends the body.
+    pub is_complete: bool,
+}
+
+impl<'a> Parts<'a> {
+    /// Splits a body into its parts. A delimiter begins a line. The text before the first one is ignored, and the text after the last one.
+    pub(crate) fn new(bytes: &'a [u8], boundary: &str) -> Self {
+        let delimiter = format!("--{boundary}");
+        let (mut contents, mut start, mut from, mut is_complete) = (Vec::new(), None, 0, false);
+        while let Some(at) = find(&bytes[from..], delimiter.as_bytes()).map(|at| from + at).filter(|_| !is_complete) {
+            from = at + delimiter.len();
+            let begins_line = at == 0 || bytes[at - 1] == b'\n';
+            let is_last = bytes[from..].starts_with(b"--");
+            let ends_line = is_last || bytes.get(from).is_some_and(u8::is_ascii_whitespace);
+            if !begins_line || !ends_line {
+                continue;
+            }
+            contents.extend(start.map(|start| &bytes[start..at]));
+            is_complete = is_last;
+            start = Some(from);
         }
-        parts.extend(start.and_then(|start| Part::new(&bytes[start..at])));
-        if is_last {
-            break;
-        }
-        start = Some(from);
+        Self { contents, is_complete }
     }
-    parts
 }
 
 /// Returns the index of the first occurrence of a text.

@@ -243,7 +243,7 @@ impl BodyParser {
             return Ok(Self::Form(Form::new(Arc::new(schema), &node["encoding"])?));
         }
         if media_type.eq_ignore_ascii_case("multipart/form-data") {
-            return Ok(Self::Multipart(Box::new(Multipart::new(schema, &node["encoding"])?)));
+            return Ok(Self::Multipart(Box::new(Multipart::new(Arc::new(schema), &node["encoding"])?)));
         }
         if !is_builtin && media_type.to_lowercase().starts_with("text/") && node["schema"].is_object() {
             let text = Parameter::from_parts(BODY, ParameterLocation::Query, true, Arc::new(schema), &Value::Null)?;

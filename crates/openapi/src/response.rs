@@ -10,11 +10,13 @@ use jsonschema::error::ValidationErrorKind;
 use serde_json::{Map, Value};
 
 use crate::json;
+use crate::multipart::{Multipart, Parts, boundary};
 use crate::parameter::{Parameter, ParameterLocation};
 use crate::request_body::{FORM, Form};
 use crate::resolver::{References, escape};
 use crate::schema::{Direction, Schema, counted, error_message};
 use crate::schema_registry::WRITE_ONLY;
+use crate::value_kind::{ValueKind, kinds};
 
 /// A declared response of an operation.
 #[derive(Debug)]
@@ -171,6 +173,19 @@ impl ResponseSpec {
             return violation(ViolationKind::MediaType, format!("{}/content", self.pointer), text, &normalized);
         }
         let pointer = format!("{}/content/{}/schema", self.pointer, escape(&content.media_type));
+        if essence.to_lowercase().starts_with("multipart/") {
+            let Some(boundary) = boundary(media_type) else {
+                let text = format!("is `{media_type}`, which lacks the boundary of its parts (RFC 2046)");
+                let pointer = format!("{}/content", self.pointer);
+                return violation(ViolationKind::MediaType, pointer, text, "has no boundary in its media type");
+            };
+            let parts = Parts::new(body, boundary);
+            if !parts.is_complete {
+                let text = format!("body doesn't end with `--{boundary}--`: {}", String::from_utf8_lossy(body));
+                return violation(ViolationKind::Body, pointer, text, "has a body that doesn't end with its boundary");
+            }
+            return content.multipart_violations(&pointer, &parts);
+        }
         match content.parse(essence, body) {
             Ok(Some(value)) => content.violations(&pointer, &value),
             Ok(None) => {
@@ -229,13 +244,23 @@ impl Content {
 
     /// Returns the violations of a parsed body by the schema, which is at `pointer` in the document.
     fn violations(&self, pointer: &str, body: &Value) -> Vec<Violation> {
-        let violation = |found: SchemaViolation| Violation {
-            kind: found.kind,
-            pointer: pointer.to_owned(),
-            text: format!("body{} in {body}", found.text),
-            normalized: format!("has a body that {}", found.normalized),
+        let found = self.schema.iter().flat_map(|schema| schema.schema_violations(body));
+        found.map(|found| found.of_body(pointer, body)).collect()
+    }
+
+    /// Returns the violations of a multipart body whose parts are the properties of an object.
+    fn multipart_violations(&self, pointer: &str, parts: &Parts<'_>) -> Vec<Violation> {
+        let schema = self.schema.as_ref().filter(|schema| kinds(&schema.resolved).contains(&ValueKind::Object));
+        let Some(form) = schema.and_then(|schema| Multipart::new(Arc::clone(schema), &self.encoding).ok()) else {
+            return Vec::new();
         };
-        self.schema.iter().flat_map(|schema| schema.schema_violations(body)).map(violation).collect()
+        match form.response_errors(parts) {
+            Ok((errors, body)) => {
+                let found = errors.iter().map(|(at, error)| SchemaViolation::new(at, error));
+                found.map(|found| found.of_body(pointer, &body)).collect()
+            }
+            Err(error) => vec![SchemaViolation::of_unusable_schema(&error).of_body(pointer, &Value::Null)],
+        }
     }
 
     /// Returns an error message if a binary body is too short or too long. The length of text in Base64 isn't that of its bytes.
@@ -272,11 +297,7 @@ impl Schema {
     fn schema_violations(&self, value: &Value) -> Vec<SchemaViolation> {
         match self.errors(value) {
             Ok(errors) => errors.into_iter().map(|(pointer, error)| SchemaViolation::new(&pointer, &error)).collect(),
-            Err(error) => vec![SchemaViolation {
-                kind: ViolationKind::Body,
-                text: format!(" can't be validated against its schema: {error:#}"),
-                normalized: "can't be validated against its schema".to_owned(),
-            }],
+            Err(error) => vec![SchemaViolation::of_unusable_schema(&error)],
         }
     }
 }
@@ -303,6 +324,25 @@ impl SchemaViolation {
         let normalized =
             if pointer.is_empty() { message } else { format!("at {} {message}", steps.collect::<Vec<_>>().join("/")) };
         Self { kind, text: format!("{pointer}: {error}"), normalized }
+    }
+
+    /// Describes a schema that can't be compiled.
+    fn of_unusable_schema(error: &anyhow::Error) -> Self {
+        Self {
+            kind: ViolationKind::Body,
+            text: format!(" can't be validated against its schema: {error:#}"),
+            normalized: "can't be validated against its schema".to_owned(),
+        }
+    }
+
+    /// Converts it to a violation in the body of a response. `pointer` is the schema's location in the document.
+    fn of_body(self, pointer: &str, body: &Value) -> Violation {
+        Violation {
+            kind: self.kind,
+            pointer: pointer.to_owned(),
+            text: format!("body{} in {body}", self.text),
+            normalized: format!("has a body that {}", self.normalized),
+        }
     }
 }
 
@@ -333,7 +373,7 @@ pub fn essence(media_type: &str) -> &str {
 }
 
 /// Returns a parameter of a media type, or of another header of the same form.
-pub(crate) fn media_type_parameter<'a>(media_type: &'a str, name: &str) -> Option<&'a str> {
+pub fn media_type_parameter<'a>(media_type: &'a str, name: &str) -> Option<&'a str> {
     parameters(media_type).find(|(parameter, _)| parameter.eq_ignore_ascii_case(name)).map(|(_, value)| value)
 }
 

@@ -72,11 +72,6 @@ impl Schema {
     /// # Errors
     /// If the schema can't be compiled.
     pub fn first_declared_error(&self, value: &Value) -> anyhow::Result<Option<String>> {
-        let is_undeclared = |error: &ValidationError<'_>| {
-            let kind = error.kind();
-            matches!(kind, ValidationErrorKind::AdditionalProperties { .. } | ValidationErrorKind::UnevaluatedProperties { .. })
-                || kind.keyword() == WRITE_ONLY
-        };
         let text = |(pointer, error): (String, ValidationError<'_>)| format!("{pointer}: {error}");
         let (undeclared, others): (Vec<_>, Vec<_>) = self.errors(value)?.into_iter().partition(|(_, error)| is_undeclared(error));
         if undeclared.is_empty() || !others.is_empty() {
@@ -147,6 +142,13 @@ impl Schema {
             validator: OnceLock::new(),
         }
     }
+}
+
+/// Returns whether an error is about a property that the schema doesn't declare for this direction.
+pub(crate) fn is_undeclared(error: &ValidationError<'_>) -> bool {
+    let kind = error.kind();
+    matches!(kind, ValidationErrorKind::AdditionalProperties { .. } | ValidationErrorKind::UnevaluatedProperties { .. })
+        || kind.keyword() == WRITE_ONLY
 }
 
 /// The form in which a keyword contains subschemas.

@@ -16,6 +16,59 @@ fn content_violations(media_type: &str, schema: Value, body: &[u8]) -> Vec<Strin
 }
 
 #[test]
+fn validates_multipart_responses() {
+    let schema = json!({ "type": "object", "required": ["count", "photo"], "properties": {
+        "count": { "type": "integer" },
+        "photo": { "type": "string", "format": "binary", "maxLength": 1 },
+        "tags": { "type": "array", "items": { "type": "string", "enum": ["a", "b"] } },
+        "owner": { "type": "object", "required": ["name"], "properties": { "name": { "type": "string" } } },
+    } });
+    let texts = json!({ "oneOf": [
+        { "type": "object", "required": ["a"], "properties": { "a": { "type": "integer" } } },
+        { "type": "object", "required": ["b"], "properties": { "b": { "type": "string" } } },
+    ] });
+    let (count, tag) = ("name=\"count\"\r\n\r\n5", "name=tags\r\n\r\na");
+    let photo = "name=photo; filename=\"a.png\"\r\nContent-Type: image/png\r\n\r\n\u{1}\u{2}\r\n\u{3}";
+    let (owner, nobody) = ("name=owner\r\nContent-Type: application/json\r\n\r\n{\"name\": \"Ama\"}", "name=owner\r\n\r\n{}");
+    for (schema, parts, expected) in [
+        (&schema, vec![count, photo], vec![]),
+        (&schema, vec![count, photo, tag, tag, owner], vec![]),
+        (&schema, vec![photo], vec!["lacks count"]),
+        (&schema, vec![count], vec!["lacks photo"]),
+        (&schema, vec!["name=count\r\n\r\nmany", photo], vec!["at /count must be an integer"]),
+        (&schema, vec![count, photo, nobody], vec!["at /owner lacks name"]),
+        (&schema, vec![count, photo, tag, "name=tags\r\n\r\nc"], vec!["at /tags/* must be one of: a, b"]),
+        (&texts, vec!["name=b\r\n\r\nx"], vec![]),
+        (&texts, vec!["name=a\r\n\r\nx"], vec!["must match one of several schemas"]),
+        // Only names tell which property a part is.
+        (&schema, vec!["filename=a\r\n\r\n5"], vec![]),
+    ] {
+        let parts: String = parts.iter().map(|part| format!("--X\r\nContent-Disposition: form-data; {part}\r\n")).collect();
+        for media_type in ["multipart/form-data; boundary=X", "multipart/mixed; boundary=\"X\""] {
+            let found = content_violations(media_type, schema.clone(), format!("{parts}--X--\r\n").as_bytes());
+            let expected: Vec<_> = expected.iter().map(|expected| format!("has a body that {expected}")).collect();
+            assert_eq!(found, expected, "{media_type} {parts}");
+        }
+    }
+}
+
+#[test]
+fn multipart_response_has_its_boundary() {
+    let violations = |media_type: &str, body: &str| content_violations(media_type, json!({ "type": "string" }), body.as_bytes());
+    let part = "--X\r\nContent-Type: application/http\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n";
+    for (media_type, body, expected) in [
+        ("multipart/mixed; boundary=X", format!("{part}--X--"), ""),
+        ("multipart/mixed", format!("{part}--X--"), "has no boundary in its media type"),
+        ("multipart/mixed; boundary=Y", format!("{part}--X--"), "has a body that doesn't end with its boundary"),
+        ("multipart/mixed; boundary=X", part.to_owned(), "has a body that doesn't end with its boundary"),
+        ("multipart/form-data; boundary=X", "{}".to_owned(), "has a body that doesn't end with its boundary"),
+    ] {
+        let expected = if expected.is_empty() { vec![] } else { vec![expected] };
+        assert_eq!(violations(media_type, &body), expected, "{media_type} {body}");
+    }
+}
+
+#[test]
 fn validates_responses_of_other_media_types_than_json() {
     let form = json!({ "type": "object", "required": ["a"], "properties": { "a": { "type": "integer" } } });
     let urlencoded = "application/x-www-form-urlencoded";
