@@ -274,7 +274,7 @@ fn convert_schema(schema: &mut Map<String, Value>) {
         }
     }
     if let Some(value) = schema.shift_remove("const") {
-        schema.insert("enum".to_owned(), json!([value]));
+        restrict_to(schema, value);
     }
     convert_type(schema);
     for keyword in ["anyOf", "oneOf"] {
@@ -311,7 +311,7 @@ fn convert_type(schema: &mut Map<String, Value>) {
     let kinds: BTreeSet<&str> = kinds.iter().filter_map(Value::as_str).filter(|kind| TYPES.contains(kind)).collect();
     let kinds: Vec<&str> = kinds.into_iter().collect();
     match kinds.as_slice() {
-        [] if is_nullable => drop(schema.insert("enum".to_owned(), json!([null]))),
+        [] if is_nullable => restrict_to(schema, Value::Null),
         [] => {}
         [kind] => drop(schema.insert("type".to_owned(), json!(kind))),
         kinds => {
@@ -319,6 +319,13 @@ fn convert_type(schema: &mut Map<String, Value>) {
             add_to_all_of(schema, branches);
         }
     }
+}
+
+/// Allows a schema only one value, or none if its enumeration excludes that.
+fn restrict_to(schema: &mut Map<String, Value>, value: Value) {
+    let is_excluded = schema.get("enum").and_then(Value::as_array).is_some_and(|values| !values.contains(&value));
+    let values = if is_excluded { json!([]) } else { json!([value]) };
+    schema.insert("enum".to_owned(), values);
 }
 
 /// Returns whether neither the type of a schema, after the conversion of lists of types, nor its enumeration excludes null.
@@ -374,7 +381,7 @@ fn convert_null_branch(schema: &mut Map<String, Value>, keyword: &str) {
     match branches.as_slice() {
         [] => {
             schema.shift_remove(keyword);
-            schema.insert("enum".to_owned(), json!([null]));
+            restrict_to(schema, Value::Null);
         }
         [branch] => {
             schema.shift_remove(keyword);
