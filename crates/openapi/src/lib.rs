@@ -74,6 +74,9 @@ pub use security::SecurityScheme;
 /// The HTTP methods that operations can have.
 pub const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
+/// Maximum number of addresses of a server whose variables have listed values.
+const MAX_SERVER_URLS: usize = 1_000;
+
 /// The other methods that a document can declare.
 const UNSUPPORTED_METHODS: [&str; 4] = ["head", "options", "trace", "query"];
 
@@ -440,9 +443,10 @@ fn by_length(operations: &[Operation]) -> Vec<Vec<Vec<usize>>> {
 }
 
 /// Returns the base paths of the document's servers, longest first. Those of a path or an operation are used for all of them, unless a
-/// path of the document begins with one. Server variables have their default values.
+/// path of the document begins with one. Server variables have each of their listed values, or else the default value.
 fn prefixes<'a>(references: &References<'a>, document: &'a Value) -> Vec<String> {
-    let base_paths = |node| server_urls(node).into_iter().map(|url| base_path(&url).to_owned());
+    let servers = |node: &'a Value| node["servers"].as_array().into_iter().flatten();
+    let base_paths = |node| servers(node).flat_map(base_paths_of);
     let paths = || document["paths"].as_object().into_iter().flatten();
     let items = || paths().map(|(_, item)| references.follow(item));
     let operations = items().flat_map(|item| METHODS.iter().filter_map(|method| item.get(method)));
@@ -450,9 +454,27 @@ fn prefixes<'a>(references: &References<'a>, document: &'a Value) -> Vec<String>
     let is_path = |prefix: &String| paths().any(|(path, _)| path.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('/')));
     let mut prefixes: Vec<String> = base_paths(document).chain(own.filter(|prefix| !is_path(prefix))).collect();
     prefixes.retain(|prefix| prefix.starts_with('/'));
-    prefixes.sort_by_key(|prefix| std::cmp::Reverse(prefix.len()));
+    prefixes.sort_by(|one, other| other.len().cmp(&one.len()).then_with(|| one.cmp(other)));
     prefixes.dedup();
     prefixes
+}
+
+/// Returns the base paths of a server, one for each combination of the listed values of its variables.
+fn base_paths_of(server: &Value) -> Vec<String> {
+    let Some(url) = server["url"].as_str() else { return Vec::new() };
+    let mut urls = vec![url.to_owned()];
+    for (name, variable) in server["variables"].as_object().into_iter().flatten() {
+        let name = format!("{{{name}}}");
+        let default = [variable["default"].as_str().unwrap_or_default()];
+        let listed = variable["enum"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let values: Vec<&str> = default.into_iter().chain(listed).collect();
+        let with_values = |url: String| match url.contains(&name) {
+            true => values.iter().map(|value| url.replace(&name, value)).collect(),
+            false => vec![url],
+        };
+        urls = urls.into_iter().flat_map(with_values).take(MAX_SERVER_URLS).collect();
+    }
+    urls.iter().map(|url| base_path(url).trim_end_matches('/').to_owned()).collect()
 }
 
 /// Returns the addresses of the servers of a document, a path or an operation, without a slash at the end. Server variables have their

@@ -27,6 +27,37 @@ fn strips_base_paths_of_all_servers() {
 }
 
 #[test]
+fn strips_base_paths_with_all_listed_values_of_variables() {
+    let variables = json!({
+        "server": { "default": "https://example.com" },
+        "stage": { "default": "prod", "enum": ["prod", "test"] },
+        "version": { "default": "v1", "enum": ["v2"] },
+        "tenant": { "default": "acme" },
+        "port": { "default": "8443", "enum": ["8443"] },
+    });
+    let contract = Contract::new(json!({
+        "openapi": "3.0.3",
+        "servers": [
+            { "url": "{server}/{stage}/api/{version}", "variables": variables },
+            { "url": "https://localhost:{port}/of/{tenant}/{undefined}", "variables": variables },
+            { "url": "/of/{tenant}", "variables": variables },
+        ],
+        "paths": { "/a": { "get": { "responses": { "204": { "description": "" } } } } },
+    }));
+    let contract = contract.unwrap();
+    for (path, is_stripped) in [
+        ("/prod/api/v1/a", true),
+        ("/prod/api/v2/a", true),
+        ("/test/api/v2/a", true),
+        ("/dev/api/v1/a", false),
+        ("/of/acme/a", true),
+        ("/of/other/a", false),
+    ] {
+        assert_eq!(contract.without_prefix(path), if is_stripped { "/a" } else { path });
+    }
+}
+
+#[test]
 fn matches_paths_by_shape() {
     let named = |id: &str| json!({ "operationId": id, "responses": { "204": {} } });
     let contract = contract(
