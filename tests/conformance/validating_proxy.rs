@@ -18,7 +18,8 @@ use hyper::body::{Bytes, Frame, Incoming};
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 
 use crate::support::{MockServer, ToolProcess};
@@ -209,6 +210,23 @@ async fn faults_of_clients_and_servers_are_found() {
     for name in ["report.json", "report.html", "junit.xml"] {
         assert!(!fs::read_to_string(folder.path().join("report").join(name)).unwrap().contains("kept-secret"), "{name}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn path_is_validated_as_it_is_sent() {
+    let folder = tempfile::tempdir().unwrap();
+    let proxy = Proxy::start(&start_server(Arc::default()).await, folder.path());
+    // Most clients resolve these themselves.
+    for path in ["/nowhere/../books/type", "/books/../nowhere"] {
+        let mut client = TcpStream::connect(proxy.process.address.trim_start_matches("http://")).await.unwrap();
+        let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nX-API-Key: k\r\nConnection: close\r\n\r\n");
+        client.write_all(request.as_bytes()).await.unwrap();
+        client.read_to_end(&mut Vec::new()).await.unwrap();
+    }
+    let (_, report) = proxy.stop(folder.path());
+    let summaries: Vec<_> =
+        report["findings"].as_array().unwrap().iter().map(|finding| finding["summary"].as_str().unwrap()).collect();
+    assert_eq!(summaries, ["the document has no path /nowhere", "the response 200 has a body that at /id must be an integer"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

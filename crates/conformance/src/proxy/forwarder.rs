@@ -11,7 +11,7 @@ use boxoffice_openapi::response::{essence, is_json};
 use bytes::{Bytes, BytesMut};
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 use http::request::Parts;
-use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, Uri, header};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyDataStream, BodyExt, Full, StreamBody};
 use hyper::body::{Frame, Incoming};
@@ -19,8 +19,8 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
-use reqwest::Client;
 use reqwest::redirect::Policy;
+use reqwest::{Client, Url};
 use serde_json::json;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc, oneshot};
@@ -61,7 +61,7 @@ type ProxyBody = UnsyncBoxBody<Bytes, BoxError>;
 
 /// A request that was forwarded.
 pub struct Exchange {
-    /// The head of the request, as the client sent it.
+    /// The head of the request, as the client sent it, with the path that is sent to the target.
     pub head: Parts,
     /// The body of the request; `None` if it is too large to be validated.
     pub body: Option<Bytes>,
@@ -155,7 +155,8 @@ fn serve(stream: TcpStream, forwarding: Arc<Forwarding>, graceful: &GracefulShut
 impl Forwarding {
     /// Forwards a request, and returns the response. An exchange is validated once its response has arrived.
     async fn forward(&self, request: Request<Incoming>) -> Response<ProxyBody> {
-        let (head, body) = request.into_parts();
+        let (mut head, body) = request.into_parts();
+        head.uri = resolve_path(&head.uri);
         let mut stream = BodyDataStream::new(body).map_err(BoxError::from).boxed();
         let (body, rest) = match buffer(&mut stream).await {
             Ok(BufferedBody::Complete(body)) => (Some(body.clone()), reqwest::Body::from(body)),
@@ -236,6 +237,17 @@ impl Forwarding {
         // The validator has ended only if the proxy stops.
         let _stopped = self.exchanges.send(exchange).await;
     }
+}
+
+/// Returns a URI whose path is sent unchanged: `.` and `..` are resolved, and other characters than those of a URL are percent-encoded.
+fn resolve_path(uri: &Uri) -> Uri {
+    let path = uri.path_and_query().map_or("/", |path| path.as_str());
+    let url = Url::parse(&format!("http://localhost{path}")).ok().filter(|_| path.starts_with('/'));
+    let resolved = url.and_then(|url| {
+        let query = url.query().map(|query| format!("?{query}")).unwrap_or_default();
+        format!("{}{query}", url.path()).parse().ok()
+    });
+    resolved.unwrap_or_else(|| uri.clone())
 }
 
 /// A body that was read up to a limit.
