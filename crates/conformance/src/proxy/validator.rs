@@ -165,7 +165,7 @@ impl<'a> Validator<'a> {
             summary,
             expected: "an operation of the document".to_owned(),
             actual: format!("{} {path}", head.method),
-            curl: format!("curl -i -X {} {}{path}", head.method, self.comparison.target.client.base_url),
+            curl: self.comparison.target.curl(&Request::new(head.method.as_str(), path)),
             occurrences: 1,
         };
         on_finding(&finding);
