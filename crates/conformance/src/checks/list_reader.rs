@@ -207,9 +207,21 @@ fn next_page(response: &ReceivedResponse, page: &Value) -> Option<Option<Value>>
     let is_set = |value: &&&Value| !matches!(value, Value::Null | Value::Bool(false)) && **value != "";
     // A cursor says more than a flag.
     let set = named.iter().filter(is_set).max_by_key(|value| !value.is_boolean()).map(|value| (**value).clone());
-    let link = response.header(LINK).and_then(|links| links.split(',').find(|link| link.contains("rel=\"next\"")));
-    let url = link.and_then(|link| link.split(['<', '>']).nth(1)).map(Value::from);
+    let links = response.headers.get_all(LINK).iter().filter_map(|links| links.to_str().ok());
+    let url = links.flat_map(linked_urls).find(|(_, relation)| relation.eq_ignore_ascii_case("next")).map(|(url, _)| url.into());
     (!named.is_empty() || url.is_some()).then(|| set.or(url))
+}
+
+/// Returns the URLs in the value of a `Link` header with their relations, of which each may have several. A URL may contain commas.
+fn linked_urls(links: &str) -> Vec<(&str, &str)> {
+    let mut found = Vec::new();
+    for link in links.split('<').skip(1) {
+        let Some((url, parameters)) = link.split_once('>') else { continue };
+        let parameters = parameters.split([';', ',']).filter_map(|parameter| parameter.split_once('='));
+        let relations = parameters.filter(|(name, _)| name.trim().eq_ignore_ascii_case("rel"));
+        found.extend(relations.flat_map(|(_, value)| value.trim().trim_matches('"').split(' ')).map(|relation| (url, relation)));
+    }
+    found
 }
 
 /// Returns the value of a cursor for the next page: a text of the page, the parameter in its URL, or the identifier of its last entry if
@@ -221,4 +233,21 @@ fn cursor_of(parameter: &Parameter, next: &Value, last: Option<&Value>) -> Optio
     let text = to_plain_string(next);
     let Some((_, query)) = text.split_once('?') else { return Some(text) };
     form_urlencoded::parse(query.as_bytes()).find(|(name, _)| *name == parameter.name).map(|(_, value)| value.into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::linked_urls;
+
+    #[test]
+    fn links_have_urls_with_commas_and_several_relations() {
+        for (links, expected) in [
+            ("</a?ids=1,2>; rel=\"next\", </b>; rel=\"last\"", vec![("/a?ids=1,2", "next"), ("/b", "last")]),
+            ("</a>;rel=next", vec![("/a", "next")]),
+            ("</a>; title=\"x\"; REL=\"next last\",</b>; rel=prev", vec![("/a", "next"), ("/a", "last"), ("/b", "prev")]),
+            ("/a; rel=next", vec![]),
+        ] {
+            assert_eq!(linked_urls(links), expected, "{links}");
+        }
+    }
 }
