@@ -4,8 +4,11 @@ use std::fs;
 use std::process::Command;
 
 use boxoffice::features::codes;
+use boxoffice::kernel::settings::Settings;
+use boxoffice::kernel::types::currency::Currency;
 use boxoffice::routes::routes;
 use boxoffice_conformance::comparison::Comparison;
+use boxoffice_conformance::currency::is_without_decimals;
 use boxoffice_conformance::http_client::HttpClient;
 use boxoffice_conformance::model::{Check, Coverage, Report};
 use boxoffice_conformance::options::select_operations;
@@ -23,7 +26,7 @@ mod fixtures;
 mod foreign;
 mod planted;
 
-on_both_databases![platform_conforms_to_contract];
+on_both_databases![platform_conforms_to_contract, platform_without_decimals_conforms_to_contract];
 
 /// A running mock of the contract.
 struct Mock {
@@ -137,6 +140,26 @@ async fn platform_conforms_to_contract(app: TestApp) {
     let comparison = Comparison::new(contract, side, None, 1, requested, &routes().openapi().unwrap(), codes::all());
 
     assert_clean(&comparison.run(|_| ()).await, &[Check::Prepared]);
+}
+
+async fn platform_without_decimals_conforms_to_contract(app: TestApp) {
+    let (currency, fee_steps) = ("XOF".parse().unwrap(), "5000:100,300".parse().unwrap());
+    let server = app.start_second_server(Settings { currency, fee_steps, ..app.state.settings.clone() }).await;
+    let address = format!("http://{}", server.address);
+    // Those that take an amount, and one that returns amounts.
+    let operations =
+        "section_create,section_update,section_modifier_create,section_modifier_update,order_payment_create,order_get";
+    let (code, output) = run(&["--target", &address, "--key", &app.staff.key, "--seed", "1", "--only", operations]).await;
+    assert_eq!(code, Some(0), "{output}");
+}
+
+#[test]
+fn currencies_without_decimals_are_known() {
+    let letters = || 'A'..='Z';
+    let codes = letters().flat_map(|a| letters().flat_map(move |b| letters().map(move |c| format!("{a}{b}{c}"))));
+    for currency in codes.filter_map(|code| code.parse::<Currency>().ok()) {
+        assert_eq!(is_without_decimals(currency.code), currency.decimals == 0, "{currency}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use super::baseline::Baseline;
 use super::comparison::{Comparison, is_builtin_document};
+use super::currency;
 use super::model::{Coverage, Report};
 use super::operation_under_test::first_tag;
 use super::report;
@@ -110,13 +111,18 @@ impl CompareOptions {
             target.client.stopped = Arc::clone(stopped);
             target.client.extra_headers.clone_from(&self.header);
         }
+        let (mut contract, mut emitted) = (contract, builtin.emitted);
         if is_builtin_document(&contract) {
+            if target.currency(&contract).await.is_some_and(|code| currency::is_without_decimals(&code)) {
+                contract = currency::with_whole_amounts(&contract)?;
+                currency::require_whole_amounts(&mut emitted, &mut Vec::new());
+            }
             for target in [Some(&mut target), reference.as_mut()].into_iter().flatten() {
                 target.create_fixtures(&contract, seed, &selected).await?;
             }
         }
         let count = selected.len();
-        let mut comparison = Comparison::new(contract, target, reference, seed, selected, &builtin.emitted, builtin.codes);
+        let mut comparison = Comparison::new(contract, target, reference, seed, selected, &emitted, builtin.codes);
         let mut report = comparison.run(|coverage| on_operation(coverage, count)).await;
         let is_stopped = stopped.load(Ordering::Relaxed);
         if comparison.kind() != ServerKind::StatelessMock {

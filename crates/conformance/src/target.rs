@@ -49,6 +49,14 @@ impl Target {
         })
     }
 
+    /// Returns the code of the currency of all amounts, if the built-in document has the operation that returns it.
+    pub async fn currency(&self, contract: &Contract) -> Option<String> {
+        let operation = OperationUnderTest::new(contract, contract.operation("defaults_get")?, 0);
+        let request = operation.example_request(contract, &self.key, None, 0).ok()?;
+        let response = self.client.send_with_retries(&request).await.ok()?;
+        response.json()["currency"].as_str().map(str::to_owned)
+    }
+
     /// Creates the resources that the selected operations of the built-in document need.
     ///
     /// # Errors
