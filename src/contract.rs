@@ -3,9 +3,12 @@
 use std::sync::{Arc, OnceLock};
 
 use anyhow::ensure;
+use boxoffice_conformance::options::BuiltinDocument;
 use boxoffice_openapi::Contract;
 
+use crate::features::codes;
 use crate::kernel::types::currency::Currency;
+use crate::routes::routes;
 
 /// Returns the embedded document, which is parsed once in each process.
 ///
@@ -34,4 +37,17 @@ pub fn load_for(currency: Currency) -> anyhow::Result<Arc<Contract>> {
     let mut contract = Contract::new(contract.document.clone())?;
     contract.require_whole_amounts(&format!("must be a whole number: the currency {currency} has no decimals"));
     Ok(Arc::new(contract))
+}
+
+/// Returns the contract, with what this program knows about its own server.
+///
+/// # Errors
+/// Returns an error if a document is not valid.
+pub fn builtin_document() -> anyhow::Result<BuiltinDocument> {
+    Ok(BuiltinDocument {
+        contract: load()?,
+        emitted: routes().openapi()?,
+        codes: codes::all(),
+        whole_currencies: Currency::without_decimals().collect(),
+    })
 }

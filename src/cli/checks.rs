@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::anyhow;
-use boxoffice_conformance::options::{BuiltinDocument, CompareOptions};
+use boxoffice_conformance::options::CompareOptions;
 use boxoffice_conformance::progress::Progress;
 use boxoffice_conformance::report;
 use boxoffice_openapi::diff::{self, Impact};
@@ -15,7 +15,6 @@ use clap::{Args, ValueEnum};
 use super::signals::StopSignals;
 use super::{print, print_error};
 use crate::contract;
-use crate::features::codes;
 use crate::routes::routes;
 
 #[derive(Debug, Args)]
@@ -67,7 +66,7 @@ async fn stop_comparing(mut stop: StopSignals, stopped: &AtomicBool) -> anyhow::
 
 /// Runs a comparison and prints its findings. Returns whether there are none.
 pub async fn compare(options: &CompareOptions) -> anyhow::Result<bool> {
-    let builtin = BuiltinDocument { contract: contract::load()?, emitted: routes().openapi()?, codes: codes::all() };
+    let builtin = contract::builtin_document()?;
     let mut progress = Progress::default();
     let stopped = Arc::default();
     let compared = tokio::select! {

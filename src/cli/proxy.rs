@@ -3,22 +3,19 @@
 use std::io::{IsTerminal, Write, stderr};
 
 use boxoffice_conformance::model::operation_label;
-use boxoffice_conformance::options::BuiltinDocument;
 use boxoffice_conformance::proxy::{ProxyEvent, ProxyOptions};
 use boxoffice_conformance::report;
 
 use super::signals::StopSignals;
 use super::{print, print_error};
 use crate::contract;
-use crate::features::codes;
 use crate::kernel::private_files;
-use crate::routes::routes;
 
 /// Forwards and validates requests until a stop signal, and prints the findings. Returns whether there are none.
 pub async fn run(options: &ProxyOptions) -> anyhow::Result<bool> {
     // The recording and the report may have personal data.
     private_files::set_umask();
-    let builtin = BuiltinDocument { contract: contract::load()?, emitted: routes().openapi()?, codes: codes::all() };
+    let builtin = contract::builtin_document()?;
     let mut stop = StopSignals::listen()?;
     let is_terminal = stderr().is_terminal();
     let clear_line = || {

@@ -5,10 +5,8 @@ use std::process::Command;
 
 use boxoffice::features::codes;
 use boxoffice::kernel::settings::Settings;
-use boxoffice::kernel::types::currency::Currency;
 use boxoffice::routes::routes;
 use boxoffice_conformance::comparison::Comparison;
-use boxoffice_conformance::currency::is_without_decimals;
 use boxoffice_conformance::http_client::HttpClient;
 use boxoffice_conformance::model::{Check, Coverage, Report};
 use boxoffice_conformance::options::select_operations;
@@ -152,15 +150,6 @@ async fn platform_without_decimals_conforms_to_contract(app: TestApp) {
         "section_create,section_update,section_modifier_create,section_modifier_update,order_payment_create,order_get";
     let (code, output) = run(&["--target", &address, "--key", &app.staff.key, "--seed", "1", "--only", operations]).await;
     assert_eq!(code, Some(0), "{output}");
-}
-
-#[test]
-fn currencies_without_decimals_are_known() {
-    let letters = || 'A'..='Z';
-    let codes = letters().flat_map(|a| letters().flat_map(move |b| letters().map(move |c| format!("{a}{b}{c}"))));
-    for currency in codes.filter_map(|code| code.parse::<Currency>().ok()) {
-        assert_eq!(is_without_decimals(currency.code), currency.decimals == 0, "{currency}");
-    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

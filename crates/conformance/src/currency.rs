@@ -5,14 +5,6 @@ use std::sync::Arc;
 use boxoffice_openapi::Contract;
 use serde_json::{Value, json};
 
-/// The currencies of the platform that have no decimals (ISO 4217).
-const WITHOUT_DECIMALS: &str = "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX VND VUV XAF XOF XPF";
-
-/// Returns if amounts in the currency with this code are whole.
-pub fn is_without_decimals(code: &str) -> bool {
-    WITHOUT_DECIMALS.split(' ').any(|known| known == code)
-}
-
 /// Returns the built-in document for a currency without decimals: amounts are whole, also in the examples of requests.
 ///
 /// # Errors

@@ -4,7 +4,7 @@ mod argument;
 pub mod baseline;
 mod checks;
 pub mod comparison;
-pub mod currency;
+mod currency;
 pub mod fixtures;
 mod form;
 pub mod http_client;

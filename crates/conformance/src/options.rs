@@ -75,6 +75,8 @@ pub struct BuiltinDocument {
     pub emitted: Value,
     /// The error codes that the program's server sends.
     pub codes: Vec<Code>,
+    /// The codes of the currencies without decimals, whose amounts are whole.
+    pub whole_currencies: Vec<&'static str>,
 }
 
 impl CompareOptions {
@@ -113,7 +115,7 @@ impl CompareOptions {
         }
         let (mut contract, mut emitted) = (contract, builtin.emitted);
         if is_builtin_document(&contract) {
-            if target.currency(&contract).await.is_some_and(|code| currency::is_without_decimals(&code)) {
+            if target.currency(&contract).await.is_some_and(|code| builtin.whole_currencies.contains(&code.as_str())) {
                 contract = currency::with_whole_amounts(&contract)?;
                 currency::require_whole_amounts(&mut emitted, &mut Vec::new());
             }

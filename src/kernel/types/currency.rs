@@ -26,6 +26,11 @@ pub struct Currency {
 }
 
 impl Currency {
+    /// Returns the codes of the currencies without decimals.
+    pub fn without_decimals() -> impl Iterator<Item = &'static str> {
+        WITHOUT_DECIMALS.split_whitespace()
+    }
+
     /// Returns whether an amount can be charged in this currency.
     pub fn allows(self, amount: Money) -> bool {
         self.decimals > 0 || amount.0 % 100 == 0

@@ -6,10 +6,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use boxoffice::features::codes;
-use boxoffice::routes::routes;
+use boxoffice::contract::builtin_document;
 use boxoffice_conformance::model::Report;
-use boxoffice_conformance::options::{BuiltinDocument, CompareOptions};
+use boxoffice_conformance::options::CompareOptions;
 use clap::Parser;
 use futures::StreamExt;
 
@@ -42,8 +41,7 @@ struct Command {
 /// Runs a comparison as the command does.
 pub async fn compare(target: &str, key: &str, arguments: &[&str]) -> anyhow::Result<Report> {
     let command = Command::parse_from(["compare", "--target", target, "--key", key, "--seed", "1"].iter().chain(arguments));
-    let builtin = BuiltinDocument { contract: boxoffice::contract::load()?, emitted: routes().openapi()?, codes: codes::all() };
-    command.options.compare(builtin, &Arc::new(AtomicBool::new(false)), |_, _| ()).await
+    command.options.compare(builtin_document()?, &Arc::new(AtomicBool::new(false)), |_, _| ()).await
 }
 
 fn table() -> Vec<Fault> {

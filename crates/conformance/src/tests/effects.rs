@@ -267,7 +267,12 @@ async fn resources_on_the_reference_are_deleted() {
     let [address, reference_address] = [&comparison, &other].map(|comparison| comparison.target.client.base_url.clone());
     let arguments = ["compare", "--target", &address, "--reference", &reference_address, "--spec", spec.to_str().unwrap()];
     let options = Command::parse_from(arguments).options;
-    let builtin = BuiltinDocument { contract: Arc::clone(&comparison.contract), emitted: json!({}), codes: Vec::new() };
+    let builtin = BuiltinDocument {
+        contract: Arc::clone(&comparison.contract),
+        emitted: json!({}),
+        codes: Vec::new(),
+        whole_currencies: Vec::new(),
+    };
     let report = options.compare(builtin, &Arc::default(), |_, _| ()).await.unwrap();
     assert_eq!(target.lock().pets.len(), 2);
     let remaining = reference.lock().pets.len() - 2;
