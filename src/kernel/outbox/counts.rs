@@ -1,6 +1,7 @@
 //! Limits of the mails that a recipient gets.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::hash::Hash;
 
 use boxoffice_http::rate_limit::AttemptLimit;
@@ -11,24 +12,24 @@ use super::template::MailTemplate;
 use crate::kernel::Kernel;
 use crate::kernel::types::id::Id;
 
-/// The mails of a request that were counted against a limit, by recipient, and whether they may be sent.
+/// The mails of a request that were counted against a limit, by what the limit counts by, and whether they may be sent.
 ///
 /// It is created outside the transaction that stores the mails: if the transaction runs again, they are not counted again.
 #[derive(Debug, Default)]
-pub struct MailCounts(Mutex<BTreeMap<Id, bool>>);
+pub struct MailCounts(Mutex<BTreeMap<String, bool>>);
 
 impl MailCounts {
-    /// Counts a mail to an account, and returns whether it may be sent. Logs a mail that may not, because its recipient has received too
-    /// many of its kind. `subject` is what the limit counts by.
-    pub fn is_allowed(
+    /// Counts a mail to an account, unless it was counted, and returns whether it may be sent. Logs a mail that may not, because its
+    /// recipient has received too many of its kind. `subject` is what the limit counts by.
+    pub fn count(
         &self,
         kernel: &Kernel,
         limit: &AttemptLimit,
-        subject: impl Hash,
+        subject: impl Hash + Display,
         template: MailTemplate,
         recipient: Id,
     ) -> bool {
-        *self.0.lock().entry(recipient).or_insert_with(|| {
+        *self.0.lock().entry(subject.to_string()).or_insert_with(|| {
             let is_allowed = limit.begin(subject).is_ok();
             if !is_allowed {
                 info!(kernel.log, "mail left out, its recipient has received too many";

@@ -441,6 +441,8 @@ async fn mails_of_repeated_transactions_count_once(app: TestApp) {
         post(&ama.key, &format!("{}/cancellations", order.uri()), json!({})).await;
     }
     for _ in 0..20 {
+        let gift = json!({ "email": "esi@example.com", "items": { &event.sections[1]: 1 } });
+        post(&kofi.key, &format!("{}/complimentary-orders", event.uri), gift).await;
         let order = post(&ama.key, "/orders", json!({ "items": { &event.sections[1]: 2 } })).await;
         let serial = &app.wallet(&ama).await.pop().unwrap()["serial"];
         post(&ama.key, "/transfers", json!({ "recipient": yaw.number, "tickets": [serial] })).await;
@@ -448,9 +450,9 @@ async fn mails_of_repeated_transactions_count_once(app: TestApp) {
     }
 
     let mails: Vec<(String, i64)> = app.rows("select template, count(*) from outbox group by template order by template").await;
-    let sent = [("order-cancelled", 10), ("order-confirmation", 20), ("tickets-returned", 20), ("transfer-received", 20)];
+    let sent = [("order-cancelled", 10), ("order-confirmation", 40), ("tickets-returned", 20), ("transfer-received", 20)];
     for (template, count) in sent {
         assert!(mails.contains(&(template.to_owned(), count)), "{mails:?}");
     }
-    assert!(app.scalar::<i64>("select last_value from conflicts").await >= 140);
+    assert!(app.scalar::<i64>("select last_value from conflicts").await >= 180);
 }

@@ -189,7 +189,7 @@ async fn write(app: &App, tx: &mut Tx, inventory: &Inventory, placed: &[&Placed<
     let writes = store::insert_reservations(writes, to_pay);
     let writes = sections::adjust_counts(writes, &inventory.taken);
     let writes = lifecycle::issue_tickets(app, writes, &free);
-    let mailed = placed.iter().filter(|placed| placed.order.is_fulfilled() && is_mail_allowed(app, inventory, placed));
+    let mailed = placed.iter().filter(|placed| placed.order.is_fulfilled() && count_mail(app, inventory, placed));
     let mailed = mailed.map(|placed| (placed.order.id, placed.order.account_id)).collect();
     lifecycle::mail_tickets(app, writes, mailed)?.execute().await
 }
@@ -197,11 +197,11 @@ async fn write(app: &App, tx: &mut Tx, inventory: &Inventory, placed: &[&Placed<
 /// Counts a mail with the tickets of a free order, and returns whether it may be sent. Free orders cost nothing, so the mails that the
 /// owner of the address may not have asked for are limited: those of complimentary orders, and those to an address that is not verified.
 /// The orders are not limited.
-fn is_mail_allowed(app: &App, inventory: &Inventory, placed: &Placed<'_>) -> bool {
+fn count_mail(app: &App, inventory: &Inventory, placed: &Placed<'_>) -> bool {
     let Some(account) = inventory.accounts.get(&placed.order.account_id) else { return false };
     let is_wanted = account.verified && !placed.order.complimentary;
     let (limit, address) = (&app.attempts.free_order_mails, account.email.to_ascii_lowercase());
-    is_wanted || placed.request.mails.is_allowed(app, limit, address, MailTemplate::OrderConfirmation, account.id)
+    is_wanted || placed.request.mails.count(app, limit, address, MailTemplate::OrderConfirmation, account.id)
 }
 
 impl<'a> Draft<'a> {

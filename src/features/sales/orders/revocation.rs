@@ -127,7 +127,7 @@ async fn return_locked(
 /// Mails a return to the customer, unless there were many mails about free orders.
 async fn mail_return(app: &App, tx: &mut Tx, order: &OrderRow, revocation: &RevocationRow, mails: &MailCounts) -> Result<()> {
     let (limit, customer) = (&app.attempts.free_return_mails, order.account_id);
-    if order.total() > Money::ZERO || mails.is_allowed(app, limit, customer, MailTemplate::TicketsReturned, customer) {
+    if order.total() > Money::ZERO || mails.count(app, limit, customer, MailTemplate::TicketsReturned, customer) {
         let values = [
             ("returned".to_owned(), revocation.tickets.into()),
             ("amount".to_owned(), revocation.amount.unwrap_or(Money::ZERO).0.into()),

@@ -121,7 +121,7 @@ async fn cancel_in_tx(app: &App, tx: &mut Tx, caller: &Caller, id: Id, mails: &M
     }
     lifecycle::close(app, tx, row.id, OrderStatus::Cancelled).await?;
     let (limit, account) = (&app.attempts.cancellation_mails, row.account_id);
-    if mails.is_allowed(app, limit, account, MailTemplate::OrderCancelled, account) {
+    if mails.count(app, limit, account, MailTemplate::OrderCancelled, account) {
         let because = Map::from_iter([("because".to_owned(), Value::from("customer"))]);
         lifecycle::push_mails(app, tx, MailTemplate::OrderCancelled, vec![(row.id, account)], because).await?;
     }

@@ -186,7 +186,7 @@ async fn create_in_tx(app: &App, tx: &mut Tx, caller: &Caller, new: &TransferCre
     store::insert(tx, &row).await?;
     store::insert_tickets(tx, id, &ids).await?;
     // The sender decides when a mail is sent, so their number is limited. The offer itself is not.
-    if mails.is_allowed(app, &app.attempts.transfer_mails, recipient, MailTemplate::TransferReceived, recipient) {
+    if mails.count(app, &app.attempts.transfer_mails, recipient, MailTemplate::TransferReceived, recipient) {
         push_mail(app, tx, MailTemplate::TransferReceived, recipient, id).await?;
     }
     view(tx, caller, row, now).await
