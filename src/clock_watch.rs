@@ -17,7 +17,7 @@ use boxoffice_http::error::Result;
 use parking_lot::Mutex;
 use slog::{error, warn};
 
-use crate::features::catalog::events::notices;
+use crate::features::catalog::events::{self, notices};
 use crate::features::identity::verification_codes;
 use crate::features::sales::event_returns;
 use crate::features::sales::orders::{self, waiting_list};
@@ -194,6 +194,7 @@ fn check_stored_times(app: &App, highest: Id, last_seen: Timestamp, steady_since
 async fn correct_future(app: &App, tx: &mut Tx, now: Timestamp) -> Result<()> {
     // Other servers may be ahead by this much.
     let latest = now.plus(MAX_LEAD);
+    let cancellations = events::correct_future(tx, now, latest).await?;
     let keys = auth::correct_future(tx, now, latest).await?;
     let codes = verification_codes::correct_future(tx, now, latest).await?;
     let orders = orders::correct_future(app, tx, now, latest).await?;
@@ -204,8 +205,9 @@ async fn correct_future(app: &App, tx: &mut Tx, now: Timestamp) -> Result<()> {
     let returns = event_returns::correct_future(tx, latest).await?;
     let requests = idempotency::correct_future(tx, now, latest).await?;
     clock_state::correct_future(tx, now, latest).await?;
-    if keys + codes + orders + offers + payments + mails + notices + returns + requests > 0 {
-        warn!(app.log, "stored times in the future were corrected"; "clock" => now.format_rfc3339(), "keys" => keys,
+    if cancellations + keys + codes + orders + offers + payments + mails + notices + returns + requests > 0 {
+        warn!(app.log, "stored times in the future were corrected"; "clock" => now.format_rfc3339(),
+            "cancellations" => cancellations, "keys" => keys,
             "codes" => codes, "orders" => orders, "offers" => offers, "payments" => payments, "mails" => mails, "notices" => notices,
             "returns" => returns, "idempotency_keys" => requests);
     }

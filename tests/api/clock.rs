@@ -177,6 +177,7 @@ async fn use_server(app: &TestApp, address: std::net::SocketAddr, section: &str)
 
 async fn recovers_from_clock_that_was_days_ahead(app: TestApp) {
     let (_, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
+    let cancelled = app.create_listed_event(&event.host, &[]).await;
     let floor = event.sections[0].as_str();
     let messages = Messages::default();
     let other =
@@ -184,11 +185,18 @@ async fn recovers_from_clock_that_was_days_ahead(app: TestApp) {
     let watch = async || clock_watch::watch(&other.state).await.unwrap();
     let status = async |key: &str| app.request("GET", "/sessions/active").at(other.address).key(key).send().await.status;
     let delivery = app.mailbox.block().await;
+    // Before a server has stored the time, there is nothing to compare with.
+    wait_until(async || app.scalar::<i64>("select last_seen from clock_state").await > 0).await;
 
     other.state.clock.advance(JUMP);
     watch().await;
     let (key, of_jump) = use_server(&app, other.address, floor).await;
     assert_eq!(status(&ama.key).await, 403, "a session of thirty days is over");
+    let log_in = json!({ "identification": "kofi", "password": PASSWORD });
+    let session = app.request("POST", "/sessions").at(other.address).json(&log_in).send().await;
+    let cancel = app.request("POST", &format!("{}/cancellations", cancelled.uri)).at(other.address);
+    let cancel = cancel.key(session.body["key"].as_str().unwrap()).send().await;
+    assert_eq!(cancel.status, 200, "{}", cancel.body);
     let kept_from = clock_watch::deletion_time(&other.state).await.unwrap();
     assert!(kept_from.is_none_or(|time| time <= app.state.clock.now()), "stored responses are kept for now: {kept_from:?}");
     // The job leases its mails until a later time. Otherwise it could read the wrong time now, and store it after the correction.
@@ -207,6 +215,8 @@ async fn recovers_from_clock_that_was_days_ahead(app: TestApp) {
     assert!(orders.is_some() && orders == reservations && orders < minutes(16));
     assert!(sessions < minutes(30 * 24 * 60 + 1) && codes < minutes(16));
     assert!(used < minutes(1) && claimed < minutes(1), "{now:?}: {used:?} {claimed:?}");
+    let revised: Option<Timestamp> = app.scalar("select max(revised) from events where status = 'Cancelled'").await;
+    assert!(revised.is_some() && revised < minutes(1), "{now:?}: {revised:?}");
     // A mail is leased for two and a half minutes.
     assert!(due.is_some() && due < minutes(3), "{now:?}: {due:?}");
     drop(delivery);

@@ -295,6 +295,9 @@ async fn scan_from_before_the_cancellation_is_admitted(app: TestApp) {
     let later = app.state.clock.now();
     let uploaded = upload(&app, &key, &event, "Gate B", &[(&before, scanned), (&after, later)]).await;
     let online = app.admit(&key, &event, [&unused]).await;
+    // As if the clock of the server that cancelled the event had been ahead.
+    app.execute_sql("update events set revised = revised + 18000000000").await;
+    let unclear = upload(&app, &key, &event, "Gate B", &[(&unused, scanned)]).await;
     let returned = app.return_tickets(&kofi.key, &order.self_, json!({})).await;
 
     let expected = vec![(after.as_str(), "event-cancelled")];
@@ -305,6 +308,7 @@ async fn scan_from_before_the_cancellation_is_admitted(app: TestApp) {
         uploaded.body
     );
     assert_eq!(rejection(&online).0, 400);
+    assert_eq!(reasons(&unclear), [(unused.as_str(), "event-cancelled")]);
     assert_eq!(returned.status, 200, "{}", returned.body);
     let statuses: Vec<Value> = app.wallet(&ama).await.iter().map(|ticket| ticket["status"].clone()).collect();
     assert_eq!(statuses, ["Redeemed", "Void", "Void"]);

@@ -35,5 +35,5 @@ pub use lists::EventLists;
 pub use model::{Event, EventPath, EventRow, EventStatus};
 pub use search_index::complete as complete_search_index;
 pub use service::{apply_decision, check_copy, check_title, insert, load, load_managed, load_visible, lock_managed};
-pub use store::{bytes_sql, find, find_all, lock, lock_all};
+pub use store::{bytes_sql, correct_future, find, find_all, lock, lock_all};
 pub use view::{view_one, views};

@@ -109,6 +109,17 @@ pub async fn transition(tx: &mut Tx, id: Id, from: EventStatus, to: EventStatus,
     Ok(tx.query(update).bind(id).bind(from).bind(to).bind(published).bind(now).rows_affected().await? == 1)
 }
 
+/// Sets the time of the cancellations that were made while the clock was ahead, at a time after `latest`, to `now`. Returns their number.
+/// No later scan is then from before the cancellation.
+pub async fn correct_future(tx: &mut Tx, now: Timestamp, latest: Timestamp) -> Result<u64> {
+    let cancelled = tx.select("id from events where status = 'Cancelled'").and_where("revised > ?", Some(latest));
+    let cancelled: Vec<Id> = cancelled.for_update().scalars().await?;
+    if cancelled.is_empty() {
+        return Ok(0);
+    }
+    tx.update("events set ").push_bind("revised = ?", now).push(" where true").and_in("id", cancelled).rows_affected().await
+}
+
 /// Returns whether an account has tickets for an event that are not void.
 pub async fn is_holder(reader: &mut Reader, account: Id, event: Id) -> Result<bool> {
     let held = "select exists (select 1 from tickets where owner_id = $1 and event_id = $2 and status <> 'Void')";

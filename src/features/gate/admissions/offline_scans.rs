@@ -186,9 +186,7 @@ fn decide_scan(
     if row.filter(is_admitted).is_some() {
         return ScanDecision::Admitted;
     }
-    // A cancelled event does not change any more, so its last change is the cancellation.
-    let is_cancelled = event.status == EventStatus::Cancelled && event.revised.is_none_or(|cancelled| cancelled <= scanned);
-    if is_cancelled {
+    if event.status == EventStatus::Cancelled && !is_before_cancellation(scanned, event, now) {
         return ScanDecision::Refused(RefusalReason::EventCancelled);
     }
     let Some(row) = row else { return ScanDecision::Refused(RefusalReason::Unknown) };
@@ -212,6 +210,13 @@ fn decide_scan(
         (TicketStatus::Redeemed, Some(admission)) => ScanDecision::Conflict(admission),
         (TicketStatus::Redeemed, None) => ScanDecision::Refused(RefusalReason::Redeemed),
     }
+}
+
+/// Returns whether a scan was made before the cancellation of an event, which is its last change.
+fn is_before_cancellation(scanned: Timestamp, event: &EventRow, now: Timestamp) -> bool {
+    // In the future if the clock of the server that cancelled the event was ahead. Then the time is not known.
+    let cancelled = event.revised.filter(|cancelled| *cancelled <= now.plus(MAX_SKEW));
+    cancelled.is_some_and(|cancelled| scanned < cancelled)
 }
 
 /// Records the conflicts of this gate that are not recorded yet. Returns all conflicts of its scans, by serial number. The locks of
