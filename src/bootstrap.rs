@@ -1,4 +1,4 @@
-//! Accounts and API keys that are created without a request: those of the first start, and those of the command line.
+//! What a start needs: the account and the keys of the first one, the fixed settings, and the key of the tickets.
 
 use std::fmt;
 use std::fs;

@@ -218,6 +218,7 @@ pub async fn with_relations(
     Ok(rows.into_iter().filter_map(with_row).collect())
 }
 
+/// Returns the current state of these events. Those that don't exist are left out.
 pub async fn load(app: &App, reader: &mut Reader, ids: &[Id], now: Timestamp) -> Result<Loaded> {
     let counts = cache_store::section_counts(reader, ids.iter().copied(), now).await?;
     let Some(changes) = counts.first().map(|count| count.changes) else {

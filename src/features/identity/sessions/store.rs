@@ -17,8 +17,8 @@ macro_rules! columns {
     };
 }
 
-/// Returns the account with this username or e-mail address, without spaces around it, and its password hash. At most one account matches, because no
-/// username contains an `@`.
+/// Returns the account with this username or e-mail address, without spaces around it, and its password hash. At most one account
+/// matches, because no username contains an `@`.
 pub async fn credentials(reader: &mut Reader, identification: &str) -> Result<Option<Credentials>> {
     let identification = identification.trim();
     if !accounts::can_be_identification(identification) {
