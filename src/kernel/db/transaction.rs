@@ -270,7 +270,8 @@ impl Db {
 /// Runs an expression in one transaction, commits it if it succeeds, and returns its result.
 ///
 /// The first argument is the [`UnitOfWork`](crate::kernel::db::UnitOfWork) of a [`Context`](crate::kernel::context::Context),
-/// in which the commit follows with the response, or a [`Db`], in which it is immediate.
+/// in which the commit follows with the response, its [`DryRun`](crate::kernel::db::DryRun), which rolls back, or a [`Db`], in which
+/// the commit is immediate.
 ///
 /// If another attempt may succeed (busy, deadlock, [`StaleRead`](crate::kernel::db::StaleRead), the same new identifier on two
 /// servers), the expression is run again from its beginning. So it must not have effects outside the transaction.
@@ -297,29 +298,6 @@ macro_rules! transaction {
     }};
 }
 pub(crate) use transaction;
-
-/// Runs an expression in one transaction, rolls it back, and returns its result. Retries like [`transaction!`].
-///
-/// A service checks a change like this before it does slow work outside the database, such as storing an image. So the work isn't done
-/// for a change that will be rejected, and nothing is locked meanwhile. The checks run again in the transaction of the change.
-macro_rules! dry_run {
-    ($unit:expr, |$tx:ident| $work:expr) => {{
-        let unit = &$unit;
-        let mut retries = $crate::kernel::db::RetryState::first();
-        loop {
-            let outcome: boxoffice_http::error::Result<_> = async {
-                let mut begun = unit.begin().await?;
-                let $tx = &mut begun;
-                $work
-            }
-            .await;
-            if let std::ops::ControlFlow::Break(outcome) = unit.should_retry(outcome, &mut retries).await {
-                break outcome;
-            }
-        }
-    }};
-}
-pub(crate) use dry_run;
 
 /// Runs an expression that only reads on the standby, if the database has one that shows everything that was acknowledged before, and
 /// otherwise on the primary. If the standby fails, the expression is run again on the primary.

@@ -71,6 +71,33 @@ pub enum Uncommitted {
     Batch(PendingCommit),
 }
 
+/// A unit of work whose transactions are rolled back; see [`UnitOfWork::dry_run`].
+pub struct DryRun<'a>(&'a UnitOfWork);
+
+impl DryRun<'_> {
+    /// Begins a transaction; see [`UnitOfWork::begin`].
+    ///
+    /// # Errors
+    /// Like [`UnitOfWork::begin`].
+    pub async fn begin(&self) -> Result<Tx> {
+        self.0.begin().await
+    }
+
+    /// Rolls a transaction back.
+    ///
+    /// # Errors
+    /// Never; `transaction!` calls it like [`UnitOfWork::commit`].
+    pub async fn commit(&self, tx: Tx) -> Result<()> {
+        drop(tx);
+        Ok(())
+    }
+
+    /// Returns whether a transaction with this outcome is to be run again; see [`UnitOfWork::should_retry`].
+    pub async fn should_retry<T>(&self, outcome: Result<T>, retries: &mut RetryState) -> ControlFlow<Result<T>> {
+        self.0.should_retry(outcome, retries).await
+    }
+}
+
 impl UnitOfWork {
     /// The unit of work of a request that changes something. `request` is claimed in its first transaction, and `precondition` is
     /// checked before its first commit.
@@ -143,6 +170,14 @@ impl UnitOfWork {
     /// Returns whether a read that failed with this error on the standby is to be run on the primary.
     pub fn should_leave_standby(&self, error: &Error) -> bool {
         self.db.should_leave_standby(error)
+    }
+
+    /// Lets `transaction!` roll back, also if the expression succeeds.
+    ///
+    /// A service checks a change like this before it does slow work outside the database, such as storing an image. So the work isn't
+    /// done for a change that will be rejected, and nothing is locked meanwhile. The checks run again in the transaction of the change.
+    pub fn dry_run(&self) -> DryRun<'_> {
+        DryRun(self)
     }
 
     /// Begins a transaction; on SQLite it holds the write lock from here on. Use `transaction!`, which also

@@ -16,7 +16,7 @@ use crate::features::catalog::review::{self, Submission, SubmissionType};
 use crate::features::catalog::zones;
 use crate::features::codes;
 use crate::kernel::auth::Caller;
-use crate::kernel::db::{Reader, StaleRead, Tx, ViolationExt, dry_run, transaction};
+use crate::kernel::db::{Reader, StaleRead, Tx, ViolationExt, transaction};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{Page, PageRequest};
@@ -108,7 +108,7 @@ pub async fn create(ctx: &Ctx, caller: &Caller, new: AdvertisementCreate) -> Res
     if let Some(image) = booking.image() {
         // Storing an image is slow, so it happens before the transaction. All checks run first, so that no image is stored for a
         // request that will be rejected.
-        dry_run!(ctx.unit, |tx| {
+        transaction!(ctx.unit.dry_run(), |tx| {
             let event = events::find(tx, new.event.0).await?;
             check_new(&ctx.app, tx, caller, event, &booking).await?;
             check_name(tx, &new.name, None).await
@@ -157,7 +157,7 @@ pub async fn update(ctx: &Ctx, caller: &Caller, id: Id, change: AdvertisementUpd
     let booking = AdvertisementDraft::parse(&ctx.app, artwork, zones, schedule).await?;
     let artwork_id = booking.image().map(|_| secret::image_id());
     if let (Some(image), Some(artwork)) = (booking.image(), artwork_id) {
-        dry_run!(ctx.unit, |tx| {
+        transaction!(ctx.unit.dry_run(), |tx| {
             let before = load(tx, id).await?;
             check_change(&ctx.app, tx, caller, &before, &change, &booking).await?;
             match &change.name {

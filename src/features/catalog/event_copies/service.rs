@@ -12,7 +12,7 @@ use crate::features::catalog::media::{self, ImageKind};
 use crate::features::catalog::price_modifiers::{self, ModifierRow};
 use crate::features::catalog::sections::{self, SectionRow};
 use crate::kernel::auth::Caller;
-use crate::kernel::db::{Tx, dry_run, transaction};
+use crate::kernel::db::{Tx, transaction};
 use crate::kernel::types::api_types::MinuteInput;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
@@ -96,12 +96,12 @@ async fn check_and_copy_images(ctx: &Ctx, caller: &Caller, event: Id, new: &Even
 
 /// Checks the request. Returns the event to be copied.
 async fn check(ctx: &Ctx, caller: &Caller, event: Id, new: &EventCopyCreate) -> Result<EventRow> {
-    dry_run!(ctx.unit, |tx| {
+    transaction!(ctx.unit.dry_run(), |tx| {
         let source = events::load_managed(tx, caller, event).await?;
         let copy = copied_row(&source, new, Id::NONE)?;
         events::check_copy(tx, caller, &source, &copy).await?;
         events::check_title(tx, &copy).await?;
-        Ok(source)
+        Ok::<_, Error>(source)
     })
 }
 

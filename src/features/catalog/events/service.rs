@@ -24,7 +24,7 @@ use crate::features::catalog::venues;
 use crate::features::codes;
 use crate::features::identity::accounts::{self, AccountNumber};
 use crate::kernel::auth::{self, Caller};
-use crate::kernel::db::{Reader, Tx, ViolationExt, dry_run, transaction};
+use crate::kernel::db::{Reader, Tx, ViolationExt, transaction};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::Page;
@@ -133,7 +133,7 @@ pub async fn create(ctx: &Ctx, caller: &Caller, new: &EventCreate) -> Result<Eve
         // Storing an image is slow, so it happens before the transaction. All checks run first, so that no image is stored for a
         // request that will be rejected.
         let row = new.row(Id::NONE, now, &images);
-        dry_run!(ctx.unit, |tx| {
+        transaction!(ctx.unit.dry_run(), |tx| {
             check_new(tx, caller, &row, &images.problems).await?;
             check_title(tx, &row).await
         })?;
@@ -163,7 +163,7 @@ pub async fn insert(app: &App, tx: &mut Tx, row: &EventRow) -> Result<()> {
 pub async fn update(ctx: &Ctx, caller: &Caller, id: Id, change: &EventUpdate) -> Result<Event> {
     let images = EventImages::parse(&ctx.app, Some(id), change.banner.as_ref(), change.thumbnail.as_ref()).await?;
     if images.has_new() {
-        dry_run!(ctx.unit, |tx| {
+        transaction!(ctx.unit.dry_run(), |tx| {
             let before = lock_managed(tx, caller, id).await?;
             let row = check_change(&ctx.app, tx, caller, &before, change, &images).await?;
             check_title(tx, &row).await
