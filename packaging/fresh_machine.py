@@ -59,7 +59,6 @@ def base_system():
         shutil.rmtree(unfinished, ignore_errors=True)
         FOLDER.mkdir(parents=True, exist_ok=True)
         run("debootstrap", "--variant=minbase", "--include=ca-certificates,curl,dbus,systemd,systemd-sysv", RELEASE, unfinished)
-        run("chroot", unfinished, "apt-get", "update")
         unfinished.rename(base)
     return base
 
@@ -72,6 +71,8 @@ class Machine:
         base = base_system()
         if packages:
             shutil.copy("/etc/resolv.conf", base / "etc/resolv.conf")
+            # Debian removes a package when there is a newer one, so the lists must not be those of the day when the base was built.
+            run("chroot", base, "apt-get", "update")
             run("chroot", base, "apt-get", "install", "--download-only", "--yes", "--no-install-recommends", *packages)
         self.folder = FOLDER / name
         shutil.rmtree(self.folder, ignore_errors=True)
