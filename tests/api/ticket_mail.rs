@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use boxoffice::features::sales::mail;
 use boxoffice::kernel::context::Context;
-use boxoffice::kernel::outbox::format_time;
+use boxoffice::kernel::outbox::{MailRow, format_time};
 use boxoffice::kernel::types::clock::Timestamp;
 use boxoffice::kernel::types::language::Language;
 use chrono_tz::Tz;
@@ -22,6 +22,7 @@ on_both_databases![
     return_is_mailed_once_if_the_order_is_voided_before_its_refund,
     transfer_is_offered_and_tickets_are_mailed,
     holders_of_transferred_tickets_are_mailed_that_they_are_void,
+    stored_mails_have_the_same_form_in_all_versions,
     changes_of_an_event_are_mailed_to_holders_once,
     other_end_and_admission_time_are_mailed_to_holders,
     other_name_or_address_of_a_venue_is_mailed_to_holders,
@@ -41,6 +42,20 @@ impl TestApp {
     /// Delivers all mail, and returns the subjects of the mails to a user, oldest first.
     async fn subjects_of(&self, user: &User) -> Vec<String> {
         self.mails_of(user).await.iter().map(|mail| subject(mail)).collect()
+    }
+
+    /// Sends all mails. Returns the template and the values with which each was stored.
+    async fn send_stored(&self) -> Vec<Value> {
+        let columns =
+            "select id, recipient, account_id, template, subject, body, key_id, expires, created, attempts, due from outbox
+            order by id";
+        let stored = self.rows(columns).await.into_iter().map(|row: MailRow| {
+            let body: Value = serde_json::from_str(&self.state.mail_cipher.decrypt(&row).unwrap()).unwrap();
+            json!([row.template, body["values"]])
+        });
+        let stored = stored.collect();
+        self.deliver_mail().await;
+        stored
     }
 
     /// Runs the job that reports changed events.
@@ -292,6 +307,61 @@ async fn holders_of_transferred_tickets_are_mailed_that_they_are_void(app: TestA
     }
     let amas = app.subjects_of(&ama).await;
     assert!(amas.iter().all(|subject| !subject.contains(&title) || subject.starts_with("Your tickets")), "{amas:?}");
+}
+
+/// Servers of another version send the mails that this one stores, and the other way round.
+async fn stored_mails_have_the_same_form_in_all_versions(app: TestApp) {
+    app.stop_jobs().await;
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 20.0, 10), section("Box", 20.0, 1)]).await;
+    let (floor, box_) = (event.sections[0].as_str(), event.sections[1].as_str());
+    let esi = app.sign_up("esi").await;
+    app.deliver_mail().await;
+    let id = |uri: &str| uri.rsplit('/').next().unwrap().parse::<i64>().unwrap();
+    let buy = async |quantity: i64| {
+        let order = ama.order(floor, quantity).await.unwrap();
+        ama.pay(&order).await.unwrap();
+        assert_eq!(app.send_stored().await, [json!(["order-confirmation", { "order": id(&order.self_) }])]);
+        order.self_.clone()
+    };
+
+    let returned = buy(2).await;
+    let tickets = [app.wallet(&ama).await[0]["serial"].clone()];
+    let transfer = app.post(&ama.key, "/transfers", json!({ "recipient": esi.number, "tickets": tickets })).await;
+    let transfer = transfer.uri();
+    assert_eq!(app.send_stored().await, [json!(["transfer-received", { "transfer": id(transfer) }])]);
+    app.post_empty(&esi.key, &format!("{transfer}/claims")).await;
+    assert_eq!(app.send_stored().await, [json!(["transfer-claimed", { "transfer": id(transfer) }])]);
+    app.return_tickets(&kofi.key, &returned, json!({ "reason": "A storm" })).await;
+    let expected = [
+        json!(["tickets-voided", { "order": id(&returned), "event": id(&event.uri), "voided": 1 }]),
+        json!(["tickets-returned", { "order": id(&returned), "returned": 2, "amount": 4198, "reason": "A storm" }]),
+    ];
+    assert_eq!(app.send_stored().await, expected);
+
+    let voided = buy(1).await;
+    app.void_order(&app.staff.key, &voided, json!({ "reason": "A stolen card" })).await;
+    assert_eq!(app.send_stored().await, [json!(["order-voided", { "order": id(&voided), "reason": "A stolen card" }])]);
+
+    let cancelled = ama.order(box_, 1).await.unwrap().self_.clone();
+    assert_eq!(app.pay(&ama.key, &cancelled, partial_card_payment(10.0)).await.status, 201);
+    let entry = app.post(&esi.key, &format!("{box_}/waiting-list"), json!({ "quantity": 1 })).await;
+    app.cancel_order(&ama.key, &cancelled).await;
+    let expected = [
+        json!(["order-cancelled", { "order": id(&cancelled), "because": "customer" }]),
+        json!(["refund", { "order": id(&cancelled), "amount": 1000 }]),
+    ];
+    assert_eq!(app.send_stored().await, expected);
+    app.offer_places().await;
+    assert_eq!(app.send_stored().await, [json!(["places-offered", { "offer": id(entry.uri()) }])]);
+
+    let open = ama.order(floor, 1).await.unwrap().self_.clone();
+    app.post_empty(&kofi.key, &format!("{}/cancellations", event.uri)).await;
+    app.expire_due().await;
+    assert_eq!(app.send_stored().await, [json!(["order-cancelled", { "order": id(&open), "because": "event" }])]);
+
+    let subjects = ["Your tickets", "2 tickets of your order", "Your tickets", "are void", "cancelled", "Refund", "cancelled"];
+    app.assert_subjects(&ama, &subjects).await;
+    app.assert_subjects(&esi, &["offers you a ticket", "Your tickets from", "A ticket for", "A place is free: Box"]).await;
 }
 
 async fn changes_of_an_event_are_mailed_to_holders_once(app: TestApp) {
