@@ -5,6 +5,7 @@ pub mod account_deletion;
 pub mod event_returns;
 pub mod ledger;
 pub mod mail;
+pub(crate) mod mail_values;
 pub mod orders;
 pub mod payments;
 pub mod ticket_documents;

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::store::{self, MailItemRow, MailOfferRow, MailOrderRow, MailTransferRow};
 use crate::features::identity::accounts::{self, AccountRow};
+use crate::features::sales::mail_values::MailSubject;
 use crate::features::sales::ticket_documents::{self, DocumentTicket, DocumentTicketRow};
 use crate::features::sales::tickets::TicketStatus;
 use crate::features::sales::transfers::TransferStatus;
@@ -55,8 +56,14 @@ impl MailContents for Contents {
 
 impl Rows {
     async fn load(ctx: &Ctx, mails: &[DueMail]) -> Result<Self> {
-        let ids = |name: &str| mails.iter().filter_map(|mail| id_in(&mail.values, name)).collect::<Vec<Id>>();
-        let (orders, transfers, offers) = (ids("order"), ids("transfer"), ids("offer"));
+        let (mut orders, mut transfers, mut offers) = (vec![], vec![], vec![]);
+        for subject in mails.iter().filter_map(MailSubject::of) {
+            match subject {
+                MailSubject::Order(order) | MailSubject::TicketsOfEvent { order, .. } => orders.push(order),
+                MailSubject::Transfer(transfer) => transfers.push(transfer),
+                MailSubject::Entry(entry) => offers.push(entry),
+            }
+        }
         let account = |mail: &DueMail| match mail.recipient {
             DueRecipient::Account(account) => Some(account),
             DueRecipient::Address { .. } => None,
@@ -108,25 +115,29 @@ impl Contents {
         let Some(account) = account.filter(|account| !account.removed) else { return Ok(None) };
         values.entry("name").or_insert_with(|| account.greeting().into());
         values.insert("guest".to_owned(), account.guest.into());
-        let (order, transfer) = (id_in(&mail.values, "order"), id_in(&mail.values, "transfer"));
-        let is_needed = match (order, transfer, id_in(&mail.values, "offer")) {
-            (Some(order), ..) => add_order(rows, mail.template, order, &mut values),
-            (None, Some(transfer), _) => add_transfer(rows, mail.template, transfer, &mut values),
-            (None, None, Some(offer)) => add_offer(rows, offer, self.0.app.clock.now(), &mut values),
-            (None, None, None) => true,
+        let subject = MailSubject::of(mail);
+        let is_needed = match subject {
+            Some(MailSubject::Order(order)) => add_order(rows, order, &mut values),
+            Some(MailSubject::TicketsOfEvent { order, event }) => add_event_of_tickets(rows, order, event, &mut values),
+            Some(MailSubject::Transfer(transfer)) => add_transfer(rows, mail.template, transfer, &mut values),
+            Some(MailSubject::Entry(entry)) => add_offer(rows, entry, self.0.app.clock.now(), &mut values),
+            None => true,
         };
         if !is_needed {
             return Ok(None);
         }
-        let has_tickets = [MailTemplate::OrderConfirmation, MailTemplate::TransferClaimed].contains(&mail.template);
-        let source = if has_tickets { order.or(transfer) } else { None };
+        let source = match (mail.template, subject) {
+            (MailTemplate::OrderConfirmation, Some(MailSubject::Order(order))) => Some(order),
+            (MailTemplate::TransferClaimed, Some(MailSubject::Transfer(transfer))) => Some(transfer),
+            _ => None,
+        };
         let is_own = |ticket: &&DocumentTicketRow| {
             Some(ticket.source_id) == source
                 && ticket.ticket.owner_id == account.id
                 && ticket.ticket.status == TicketStatus::Issued
         };
         let tickets: Vec<DocumentTicketRow> = rows.tickets.iter().filter(is_own).cloned().collect();
-        if has_tickets {
+        if source.is_some() {
             values.insert("tickets".to_owned(), tickets.len().into());
         }
         let attachments = if tickets.is_empty() { vec![] } else { vec![self.document(account, tickets).await?] };
@@ -146,28 +157,19 @@ impl Contents {
 }
 
 /// Adds the values of an order. Returns whether the mail is still needed.
-fn add_order(rows: &Rows, template: MailTemplate, id: Id, values: &mut Map<String, Value>) -> bool {
+fn add_order(rows: &Rows, id: Id, values: &mut Map<String, Value>) -> bool {
     let Some(order) = rows.orders.get(&id) else { return false };
     let items = || rows.items.iter().filter(|item| item.order_id == id);
     let mut events: Vec<(Id, Value)> = Vec::new();
     for item in items() {
         if events.iter().all(|(event, _)| *event != item.event_id) {
-            let event = event(item.event_id, &item.title, item.starts.0, &item.venue, &item.address);
-            events.push((item.event_id, event));
+            events.push((item.event_id, event_of_item(item)));
         }
     }
     let item = |item: &MailItemRow| {
         let amount = (item.unit_price * item.quantity).0;
         json!({ "event": item.title, "section": item.section, "quantity": item.quantity, "amount": amount })
     };
-    if template == MailTemplate::TicketsVoided {
-        // The holder sees the event of the tickets, and nothing of the customer's order.
-        values.remove("order");
-        let event = values.remove("event").and_then(|event| event.as_i64()).map(Id);
-        events.retain(|(id, _)| Some(*id) == event);
-        values.insert("events".to_owned(), events.into_iter().map(|(_, event)| event).collect());
-        return true;
-    }
     let total = order.subtotal + order.fees;
     values.insert(
         "order".to_owned(),
@@ -176,6 +178,17 @@ fn add_order(rows: &Rows, template: MailTemplate, id: Id, values: &mut Map<Strin
         }),
     );
     values.insert("events".to_owned(), events.into_iter().map(|(_, event)| event).collect());
+    true
+}
+
+/// Adds the values of the event of some tickets: their holder sees nothing of the customer's order. Returns whether the mail is still
+/// needed.
+fn add_event_of_tickets(rows: &Rows, order: Id, event: Id, values: &mut Map<String, Value>) -> bool {
+    let is_found = |item: &&MailItemRow| item.order_id == order && item.event_id == event;
+    let Some(item) = rows.items.iter().find(is_found) else { return false };
+    values.remove("order");
+    values.remove("event");
+    values.insert("events".to_owned(), json!([event_of_item(item)]));
     true
 }
 
@@ -217,11 +230,10 @@ fn add_offer(rows: &Rows, id: Id, now: Timestamp, values: &mut Map<String, Value
     true
 }
 
-fn event(id: Id, title: &str, starts: i64, venue: &str, address: &str) -> Value {
-    json!({ "number": id.to_string(), "title": title, "starts": starts, "venue": venue, "address": address })
+fn event_of_item(item: &MailItemRow) -> Value {
+    event(item.event_id, &item.title, item.starts.0, &item.venue, &item.address)
 }
 
-/// Returns the identifier that a mail was stored with.
-fn id_in(values: &Value, name: &str) -> Option<Id> {
-    values.get(name)?.as_i64().map(Id)
+fn event(id: Id, title: &str, starts: i64, venue: &str, address: &str) -> Value {
+    json!({ "number": id.to_string(), "title": title, "starts": starts, "venue": venue, "address": address })
 }

@@ -7,15 +7,15 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use boxoffice_http::error::Result;
-use serde_json::{Map, Value, json};
 
 use super::model::{EventItemRow, ItemRow, OrderRow, OrderStatus, ReservationRow};
 use super::store;
 use crate::features::catalog::sections;
+use crate::features::sales::mail_values::{CancellationCause, SalesMail};
 use crate::features::sales::payments;
 use crate::features::sales::tickets::{self, NewTickets};
 use crate::kernel::db::{Tx, Writes, transaction};
-use crate::kernel::outbox::{self, Mail, MailTemplate, Recipient};
+use crate::kernel::outbox;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::money::Money;
@@ -53,8 +53,8 @@ pub async fn fulfill(
     let writes = store::set_fulfilled(writes, fulfilled.iter().map(|order| order.id), now);
     let items = fulfilled.iter().flat_map(|order| items_of(items, order.id).map(|item| (*order, item)));
     let writes = issue_tickets(app, writes, &items.collect::<Vec<_>>());
-    let mailed = fulfilled.iter().map(|order| (order.id, order.account_id)).collect();
-    mail_tickets(app, writes, mailed)?.execute().await?;
+    let mails = fulfilled.iter().map(|order| SalesMail::OrderConfirmation { order: order.id }.to(order.account_id));
+    outbox::write(app, writes, mails)?.execute().await?;
     Ok(unfulfilled)
 }
 
@@ -121,10 +121,10 @@ async fn cancel_with_events_in_tx(app: &App, tx: &mut Tx, found: &[Id], now: Tim
     store::set_cancelled(tx, &orders).await?;
     release(tx, &orders).await?;
     payments::schedule_refunds(app, tx, orders.iter().copied()).await?;
-    let cancelled: Vec<(Id, Id)> =
-        locked.iter().filter(|order| orders.contains(&order.id)).map(|order| (order.id, order.account_id)).collect();
-    let because = Map::from_iter([("because".to_owned(), Value::from("event"))]);
-    push_mails(app, tx, MailTemplate::OrderCancelled, cancelled, because).await?;
+    let cause = CancellationCause::Event;
+    let cancelled = locked.iter().filter(|order| orders.contains(&order.id));
+    let mails = cancelled.map(|order| SalesMail::OrderCancelled { order: order.id, cause }.to(order.account_id));
+    outbox::push(app, tx, mails.collect::<Vec<_>>()).await?;
     Ok(orders.len() as u64)
 }
 
@@ -184,32 +184,6 @@ pub fn issue_tickets<'a>(app: &App, writes: Writes<'a>, items: &[(&OrderRow, &It
     tickets::issue(app, writes, tickets)
 }
 
-/// Mails the tickets of orders to their customers: pairs of an order and its account.
-pub fn mail_tickets<'a>(app: &App, writes: Writes<'a>, orders: Vec<(Id, Id)>) -> Result<Writes<'a>> {
-    outbox::write(app, writes, mails(MailTemplate::OrderConfirmation, orders, &Map::new()))
-}
-
-/// Stores a mail to the customer of each order: pairs of an order and its account. `values` are what the template needs beside the
-/// order.
-pub async fn push_mails(
-    app: &App,
-    tx: &mut Tx,
-    template: MailTemplate,
-    orders: Vec<(Id, Id)>,
-    values: Map<String, Value>,
-) -> Result<()> {
-    outbox::push(app, tx, mails(template, orders, &values)).await
-}
-
-fn mails(template: MailTemplate, orders: Vec<(Id, Id)>, values: &Map<String, Value>) -> Vec<Mail<'static>> {
-    let mail = |(order, account): (Id, Id)| {
-        let mut values = values.clone();
-        values.insert("order".to_owned(), order.into());
-        Mail { recipient: Recipient::Account(account), template, values: values.into() }
-    };
-    orders.into_iter().map(mail).collect()
-}
-
 /// A refund that was made.
 #[derive(Debug)]
 pub struct OrderRefund {
@@ -232,8 +206,7 @@ pub async fn mail_refunds(app: &App, tx: &mut Tx, refunds: &[OrderRefund]) -> Re
         let was_fulfilled = [OrderStatus::Fulfilled, OrderStatus::Returned, OrderStatus::Voided].contains(&status);
         let mailed = refunds.iter().filter(|refund| refund.order == order && !(refund.is_of_tickets && was_fulfilled));
         let amount: Money = mailed.map(|refund| refund.amount).sum();
-        let values = json!({ "order": order.0, "amount": amount.0 });
-        (amount > Money::ZERO).then_some(Mail { recipient: Recipient::Account(account), template: MailTemplate::Refund, values })
+        (amount > Money::ZERO).then(|| SalesMail::Refund { order, amount }.to(account))
     });
     outbox::push(app, tx, mails.collect::<Vec<_>>()).await
 }

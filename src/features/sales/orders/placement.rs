@@ -16,9 +16,10 @@ use super::pricing::{PricedItems, price_items, section_ids};
 use super::{lifecycle, service, store, waiting_list};
 use crate::features::catalog::sections::{self, SectionRow};
 use crate::features::identity::accounts::{self, PreparedAccount};
+use crate::features::sales::mail_values::SalesMail;
 use crate::kernel::auth::Caller;
 use crate::kernel::db::{BatchOperation, Reader, Tx};
-use crate::kernel::outbox::{MailCounts, MailTemplate};
+use crate::kernel::outbox::{self, MailCounts, MailTemplate};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::money::Money;
@@ -190,8 +191,8 @@ async fn write(app: &App, tx: &mut Tx, inventory: &Inventory, placed: &[&Placed<
     let writes = sections::adjust_counts(writes, &inventory.taken);
     let writes = lifecycle::issue_tickets(app, writes, &free);
     let mailed = placed.iter().filter(|placed| placed.order.is_fulfilled() && count_mail(app, inventory, placed));
-    let mailed = mailed.map(|placed| (placed.order.id, placed.order.account_id)).collect();
-    lifecycle::mail_tickets(app, writes, mailed)?.execute().await
+    let mails = mailed.map(|placed| SalesMail::OrderConfirmation { order: placed.order.id }.to(placed.order.account_id));
+    outbox::write(app, writes, mails)?.execute().await
 }
 
 /// Counts a mail with the tickets of a free order, and returns whether it may be sent. Free orders cost nothing, so the mails that the

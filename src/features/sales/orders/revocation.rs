@@ -7,21 +7,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use boxoffice_http::error::{Error, Result};
-use serde_json::{Map, Value, json};
 
 use super::model::{Order, OrderRow, OrderStatus, RevocationRow, RevocationType};
 use super::returns::OrderReturnCreate;
 use super::voids::OrderVoidCreate;
-use super::{lifecycle, revocation_store, service, store};
+use super::{revocation_store, service, store};
 use crate::features::catalog::events;
 use crate::features::catalog::sections;
 use crate::features::codes;
+use crate::features::sales::mail_values::SalesMail;
 use crate::features::sales::payments;
 use crate::features::sales::tickets::{self, SerialInput, TicketRow, TicketStatus};
 use crate::features::sales::transfers;
 use crate::kernel::auth::Caller;
 use crate::kernel::db::{Tx, transaction};
-use crate::kernel::outbox::{self, Mail, MailCounts, MailTemplate, Recipient};
+use crate::kernel::outbox::{self, MailCounts, MailTemplate};
 use crate::kernel::types::id::Id;
 use crate::kernel::types::money::Money;
 use crate::state::{App, Ctx};
@@ -128,13 +128,10 @@ async fn return_locked(
 async fn mail_return(app: &App, tx: &mut Tx, order: &OrderRow, revocation: &RevocationRow, mails: &MailCounts) -> Result<()> {
     let (limit, customer) = (&app.attempts.free_return_mails, order.account_id);
     if order.total() > Money::ZERO || mails.count(app, limit, customer, MailTemplate::TicketsReturned, customer) {
-        let values = [
-            ("returned".to_owned(), revocation.tickets.into()),
-            ("amount".to_owned(), revocation.amount.unwrap_or(Money::ZERO).0.into()),
-            ("reason".to_owned(), revocation.reason.as_str().into()),
-        ];
-        let customer = vec![(order.id, customer)];
-        lifecycle::push_mails(app, tx, MailTemplate::TicketsReturned, customer, Map::from_iter(values)).await?;
+        let amount = revocation.amount.unwrap_or(Money::ZERO);
+        let mail =
+            SalesMail::TicketsReturned { order: order.id, tickets: revocation.tickets, amount, reason: &revocation.reason };
+        outbox::push(app, tx, [mail.to(customer)]).await?;
     }
     Ok(())
 }
@@ -153,8 +150,8 @@ async fn void_in_tx(app: &App, tx: &mut Tx, caller: &Caller, id: Id, request: &O
     store::set_ended(tx, id, OrderStatus::Voided).await?;
     let revocation = revocation(app, caller.account, id, valid.len(), request.reason.0.clone());
     revocation_store::insert(tx, &revocation, RevocationType::Void).await?;
-    let reason = Map::from_iter([("reason".to_owned(), Value::from(revocation.reason.as_str()))]);
-    lifecycle::push_mails(app, tx, MailTemplate::OrderVoided, vec![(id, order.account_id)], reason).await?;
+    let mail = SalesMail::OrderVoided { order: id, reason: &revocation.reason };
+    outbox::push(app, tx, [mail.to(order.account_id)]).await?;
     service::view(tx, caller, order.with_status(OrderStatus::Voided), app.clock.now()).await
 }
 
@@ -231,10 +228,9 @@ async fn mail_holders(app: &App, tx: &mut Tx, order: &OrderRow, tickets: &[&Tick
     if voided.is_empty() {
         return Ok(());
     }
-    let mails = voided.into_iter().map(|((holder, event), voided)| {
-        let values = json!({ "order": order.id.0, "event": event.0, "voided": voided });
-        Mail { recipient: Recipient::Account(holder), template: MailTemplate::TicketsVoided, values }
-    });
+    let mails = voided
+        .into_iter()
+        .map(|((holder, event), tickets)| SalesMail::TicketsVoided { order: order.id, event, tickets }.to(holder));
     outbox::push(app, tx, mails.collect::<Vec<_>>()).await
 }
 

@@ -4,7 +4,6 @@
 use std::collections::HashMap;
 
 use boxoffice_http::error::{Error, Result};
-use serde_json::{Map, Value};
 
 use super::model::{
     AccountOrderFilter, AppliedModifierRow, Criteria, ItemRow, Order, OrderFilter, OrderItem, OrderRow, OrderSort,
@@ -16,10 +15,11 @@ use crate::features::catalog::price_modifiers;
 use crate::features::catalog::sections;
 use crate::features::codes;
 use crate::features::identity::accounts::{self, Account, AccountLists, AccountNumber, AccountPage, AccountRow};
+use crate::features::sales::mail_values::{CancellationCause, SalesMail};
 use crate::features::sales::payments;
 use crate::kernel::auth::Caller;
 use crate::kernel::db::{Reader, Tx, transaction};
-use crate::kernel::outbox::{MailCounts, MailTemplate};
+use crate::kernel::outbox::{self, MailCounts, MailTemplate};
 use crate::kernel::types::api_types::{DateTime, HasCollection, NullableField, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::{Id, IdText};
@@ -122,8 +122,8 @@ async fn cancel_in_tx(app: &App, tx: &mut Tx, caller: &Caller, id: Id, mails: &M
     lifecycle::close(app, tx, row.id, OrderStatus::Cancelled).await?;
     let (limit, account) = (&app.attempts.cancellation_mails, row.account_id);
     if mails.count(app, limit, account, MailTemplate::OrderCancelled, account) {
-        let because = Map::from_iter([("because".to_owned(), Value::from("customer"))]);
-        lifecycle::push_mails(app, tx, MailTemplate::OrderCancelled, vec![(row.id, account)], because).await?;
+        let mail = SalesMail::OrderCancelled { order: row.id, cause: CancellationCause::Customer };
+        outbox::push(app, tx, [mail.to(account)]).await?;
     }
     view(tx, caller, row.with_status(OrderStatus::Cancelled), now).await
 }
@@ -138,8 +138,7 @@ pub async fn resend_confirmation(ctx: &Ctx, id: Id) -> Result<()> {
         if row.stored_status != OrderStatus::Fulfilled {
             return Err(codes::ORDER_NOT_FULFILLED.with_message("This order is not fulfilled, so it has no tickets to mail."));
         }
-        let orders = vec![(row.id, row.account_id)];
-        lifecycle::push_mails(&ctx.app, tx, MailTemplate::OrderConfirmation, orders, Map::new()).await
+        outbox::push(&ctx.app, tx, [SalesMail::OrderConfirmation { order: row.id }.to(row.account_id)]).await
     })
 }
 

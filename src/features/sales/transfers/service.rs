@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 use boxoffice_http::error::{Code, Error, FieldError, Result};
-use serde_json::json;
 
 use super::model::{
     Transfer, TransferCreate, TransferFilter, TransferRow, TransferSerial, TransferStatus, TransferTicket, TransferTicketRow,
@@ -15,10 +14,11 @@ use super::store;
 use crate::features::catalog::sections::{self, Section};
 use crate::features::codes;
 use crate::features::identity::accounts::{self, Account, AccountLists, AccountNumber, AccountPage, AccountRow};
+use crate::features::sales::mail_values::SalesMail;
 use crate::features::sales::tickets::{self, Redeemed, SerialInput, TicketRow};
 use crate::kernel::auth::Caller;
 use crate::kernel::db::{LARGE_PAGE, Reader, Tx, transaction};
-use crate::kernel::outbox::{self, Mail, MailCounts, MailTemplate, Recipient};
+use crate::kernel::outbox::{self, MailCounts, MailTemplate};
 use crate::kernel::types::api_types::{OffsetSeconds, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::embedded::{Embedded, EmbeddedById};
@@ -187,7 +187,7 @@ async fn create_in_tx(app: &App, tx: &mut Tx, caller: &Caller, new: &TransferCre
     store::insert_tickets(tx, id, &ids).await?;
     // The sender decides when a mail is sent, so their number is limited. The offer itself is not.
     if mails.count(app, &app.attempts.transfer_mails, recipient, MailTemplate::TransferReceived, recipient) {
-        push_mail(app, tx, MailTemplate::TransferReceived, recipient, id).await?;
+        outbox::push(app, tx, [SalesMail::TransferReceived { transfer: id }.to(recipient)]).await?;
     }
     view(tx, caller, row, now).await
 }
@@ -240,7 +240,7 @@ async fn respond(app: &App, tx: &mut Tx, caller: &Caller, id: Id, status: Transf
     accounts::lock(tx, row.recipient_id).await?.ok_or(Error::NOT_FOUND)?;
     let ended = close(app, tx, row, status).await?;
     if status == TransferStatus::Claimed {
-        push_mail(app, tx, MailTemplate::TransferClaimed, ended.recipient_id, ended.id).await?;
+        outbox::push(app, tx, [SalesMail::TransferClaimed { transfer: ended.id }.to(ended.recipient_id)]).await?;
     }
     view(tx, caller, ended, app.clock.now()).await
 }
@@ -265,11 +265,6 @@ async fn close(app: &App, tx: &mut Tx, row: TransferRow, status: TransferStatus)
         return Err(anyhow!("a ticket of the open transfer {} is not Pending", row.id).into());
     }
     Ok(TransferRow { status, ..row })
-}
-
-async fn push_mail(app: &App, tx: &mut Tx, template: MailTemplate, recipient: Id, transfer: Id) -> Result<()> {
-    let values = json!({ "transfer": transfer.0 });
-    outbox::push(app, tx, [Mail { recipient: Recipient::Account(recipient), template, values }]).await
 }
 
 async fn load(reader: &mut Reader, id: Id) -> Result<TransferRow> {

@@ -3,18 +3,18 @@
 use std::collections::{BTreeSet, HashMap};
 
 use boxoffice_http::error::Result;
-use serde_json::json;
 
 use super::model::{CandidateRow, OfferRow};
 use super::store;
 use crate::features::catalog::events::EventStatus;
 use crate::features::catalog::sections::{self, SectionRow};
+use crate::features::sales::mail_values::SalesMail;
 use crate::features::sales::orders::inventory::account_maximum;
 use crate::features::sales::orders::model::EventSaleRow;
 use crate::features::sales::orders::pricing::check_on_sale;
 use crate::features::sales::orders::store as orders;
 use crate::kernel::db::{Reader, Tx, transaction};
-use crate::kernel::outbox::{self, Mail, MailTemplate, Recipient};
+use crate::kernel::outbox;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::state::{App, Ctx};
@@ -62,12 +62,8 @@ async fn serve_next(app: &App, tx: &mut Tx, now: Timestamp) -> Result<u64> {
     if !offers.is_empty() {
         let expires = now.plus(app.settings.reservation).min(section.sales_end);
         store::offer(tx, &offers, now, expires).await?;
-        let mail = |offer: &OfferRow| Mail {
-            recipient: Recipient::Account(offer.account_id),
-            template: MailTemplate::PlacesOffered,
-            values: json!({ "offer": offer.id.0 }),
-        };
-        outbox::push_until(app, tx, offers.iter().map(mail), expires).await?;
+        let mails = offers.iter().map(|offer| SalesMail::PlacesOffered { entry: offer.id }.to(offer.account_id));
+        outbox::push_until(app, tx, mails, expires).await?;
     }
     Ok((lapsed.len() + offers.len() + unservable.len()) as u64)
 }
