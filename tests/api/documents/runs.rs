@@ -40,7 +40,7 @@ systemctl() {
     daemon-reload) ;;
     enable) test -e "packaging/systemd/$unit"; started "$unit" ;;
     start) started "$unit" ;;
-    stop | reload) ;;
+    stop | reload | restart) ;;
     *) return 1 ;;
   esac
 }
