@@ -25,6 +25,8 @@ PROGRAM = os.environ.get("BOXOFFICE_PROGRAM", str(ROOT / "target/debug/boxoffice
 BINARIES = sorted(glob.glob("/usr/lib/postgresql/*/bin"), key=lambda path: int(path.split("/")[-2]))[-1]
 # PostgreSQL does not run as root.
 USER = "postgres" if os.getuid() == 0 else pwd.getpwuid(os.getuid()).pw_name
+# Longer than a failover takes.
+REPEAT_SECONDS = 120
 
 
 def wait_until(what, is_true, seconds=60):
@@ -199,11 +201,11 @@ class Buyer(threading.Thread):
     """Orders, pays and reads, over and over.
 
     With `repeats`, a request that fails with 503 or without a response is sent again with the same idempotency key until it succeeds,
-    as a client should do. The order counts as acknowledged from the moment of its 201.
+    as a client should do, for two minutes. The order counts as acknowledged from the moment of its 201. A failure ends the thread.
     """
 
     def __init__(self, sale, key, ports, stopping, limit=None, repeats=False):
-        super().__init__()
+        super().__init__(daemon=True)
         self.sale, self.key, self.ports, self.stopping, self.limit, self.repeats = sale, key, ports, stopping, limit, repeats
         self.connection, self.turn = None, 0
         # Number of responses by kind of request; failures; times of 503; errors of connections.
@@ -223,8 +225,9 @@ class Buyer(threading.Thread):
             raise
 
     def request(self, kind, method, path, body=None):
-        """Sends a request until it succeeds. Returns the body; None after a failure."""
+        """Sends a request until it succeeds, and returns the body. Raises an error after a failure."""
         idempotency_key = str(uuid.uuid4()) if method == "POST" else None
+        end = time.monotonic() + REPEAT_SECONDS
         while True:
             problem = None
             try:
@@ -242,26 +245,25 @@ class Buyer(threading.Thread):
             except (OSError, http.client.HTTPException) as error:
                 problem, is_temporary = f"{kind}: {error!r}", True
                 self.unconnected += 1
-            if not (self.repeats and is_temporary):
-                self.failures.append(problem)
-                return None
+            if not (self.repeats and is_temporary and time.monotonic() < end):
+                raise RuntimeError(problem)
             time.sleep(0.1)
 
     def buy(self):
         order = self.request("orders", "POST", "/orders", {"items": {self.sale.section: 1}})
-        if not order:
-            return
         self.acknowledged_at.append(time.monotonic())
         path = f"/orders/{order['number']}"
-        payment = self.request("payments", "POST", f"{path}/payments", {"method": "card", "token": "tok_approve"})
-        if payment:
-            self.paid.append(order["number"])
+        self.request("payments", "POST", f"{path}/payments", {"method": "card", "token": "tok_approve"})
+        self.paid.append(order["number"])
         for read in (path, f"{self.sale.event}", "/published-events"):
             self.request("reads", "GET", read)
 
     def run(self):
-        while not self.stopping.is_set() and (self.limit is None or self.done.get("orders", 0) < self.limit):
-            self.buy()
+        try:
+            while not self.stopping.is_set() and (self.limit is None or self.done.get("orders", 0) < self.limit):
+                self.buy()
+        except Exception as error:  # Everything counts as a failure.
+            self.failures.append(repr(error))
 
 
 class Buyers:
@@ -275,7 +277,7 @@ class Buyers:
             buyer.start()
 
     def wait(self):
-        """Waits until each has reached its limit."""
+        """Waits until each has reached its limit or failed."""
         for buyer in self.threads:
             buyer.join()
         self.seconds = time.monotonic() - self.started
