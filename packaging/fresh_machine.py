@@ -74,27 +74,31 @@ class Machine:
             # Debian removes a package when there is a newer one, so the lists must not be those of the day when the base was built.
             run("chroot", base, "apt-get", "update")
             run("chroot", base, "apt-get", "install", "--download-only", "--yes", "--no-install-recommends", *packages)
-        self.folder = FOLDER / name
+        self.folder, self.process = FOLDER / name, None
+        self.cgroup = CGROUPS / f"boxoffice-{name}"
         shutil.rmtree(self.folder, ignore_errors=True)
         self.root = self.folder / "root"
         for part in ("root", "changes", "work"):
             (self.folder / part).mkdir(parents=True)
         layers = f"lowerdir={base},upperdir={self.folder}/changes,workdir={self.folder}/work"
-        run("mount", "-t", "overlay", "overlay", "-o", layers, self.root)
-        self.cgroup = CGROUPS / f"boxoffice-{name}"
-        self.cgroup.mkdir(exist_ok=True)
-        enter = f'echo $$ > {self.cgroup}/cgroup.procs; exec unshare -m -p -f -C -u -i -n --kill-child bash -c "$2" boot "$1"'
-        self.process = subprocess.Popen(
-            ["bash", "-c", enter, "enter", self.root, BOOT],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=open(self.folder / "boot.log", "w"),
-        )
-        self.wait("systemctl is-system-running --wait | grep -qE 'running|degraded'", "systemd is running")
+        try:
+            run("mount", "-t", "overlay", "overlay", "-o", layers, self.root)
+            self.cgroup.mkdir(exist_ok=True)
+            enter = f'echo $$ > {self.cgroup}/cgroup.procs; exec unshare -m -p -f -C -u -i -n --kill-child bash -c "$2" boot "$1"'
+            self.process = subprocess.Popen(
+                ["bash", "-c", enter, "enter", self.root, BOOT],
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=open(self.folder / "boot.log", "w"),
+            )
+            self.wait("systemctl is-system-running --wait | grep -qE 'running|degraded'", "systemd is running")
+        except BaseException:
+            self.stop()
+            raise
 
-    def shell(self, script, check=True, **options):
+    def shell(self, script, check=True, timeout=600):
         """Runs a script of bash as root, and returns its output."""
         command = ["nsenter", "-a", "-t", self.first_process(), "env", "-i", "HOME=/root", "LANG=C.UTF-8"]
         command += ["PATH=/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND=noninteractive", "bash", "-euo", "pipefail", "-c", script]
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=600, **options)
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=timeout)
         if check and done.returncode != 0:
             raise RuntimeError(f"on the machine, this exited with {done.returncode}:\n{script}\n\n{done.stdout}")
         return done.stdout.strip()
@@ -102,18 +106,18 @@ class Machine:
     def first_process(self):
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
         if not children:
-            raise RuntimeError(f"the machine has not booted; see {self.folder}/boot.log")
+            raise RuntimeError(f"the machine has not booted:\n{(self.folder / 'boot.log').read_text()}")
         return children[0]
 
     def wait(self, script, what, seconds=60):
-        """Waits until a script succeeds."""
+        """Waits until a script succeeds, which may take so long itself."""
         end = time.monotonic() + seconds
         while True:
             try:
-                return self.shell(script)
-            except RuntimeError:
+                return self.shell(script, timeout=seconds)
+            except (RuntimeError, subprocess.TimeoutExpired) as error:
                 if time.monotonic() > end:
-                    raise RuntimeError(f"not within {seconds} s: {what}") from None
+                    raise RuntimeError(f"not within {seconds} s: {what}; {error}") from None
                 time.sleep(0.2)
 
     def write(self, path, text, mode=0o644):
@@ -128,17 +132,20 @@ class Machine:
         shutil.copy(file, self.root / "root")
 
     def stop(self):
-        """Kills all processes of the machine and removes it."""
-        self.process.kill()
-        self.process.wait()
-        end = time.monotonic() + 10
+        """Kills all processes of the machine and removes it, also one that has not booted."""
+        if self.process:
+            self.process.kill()
+            self.process.wait()
+        events, end = self.cgroup / "cgroup.events", time.monotonic() + 10
         # The kernel ends the processes in its own time.
-        while (self.cgroup / "cgroup.events").read_text().startswith("populated 1") and time.monotonic() < end:
+        while events.exists() and events.read_text().startswith("populated 1") and time.monotonic() < end:
             time.sleep(0.1)
-        run("umount", self.root)
-        for folder in sorted(self.cgroup.rglob("*/"), reverse=True):
-            folder.rmdir()
-        self.cgroup.rmdir()
+        if self.root.is_mount():
+            run("umount", self.root)
+        if self.cgroup.exists():
+            for folder in sorted(self.cgroup.rglob("*/"), reverse=True):
+                folder.rmdir()
+            self.cgroup.rmdir()
         shutil.rmtree(self.folder)
 
 
