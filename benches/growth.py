@@ -18,6 +18,7 @@ import subprocess
 import tempfile
 import threading
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 
 PASSWORD = "a password of the measurement"
 
@@ -34,7 +35,7 @@ class Client:
         response = self.connection.getresponse()
         text = response.read()
         if response.status >= 300:
-            raise SystemExit(f"{method} {path}: {response.status} {text[:500]}")
+            raise RuntimeError(f"{method} {path}: {response.status} {text[:500]}")
         return json.loads(text) if text else None
 
 
@@ -83,15 +84,15 @@ def start(server, folder, postgres):
 def sell(address, keys, section, orders):
     """Places and pays the orders, one customer per connection."""
 
-    def buy(key, count):
+    def buy(number, key):
         client = Client(address, key)
-        for _ in range(count):
+        for _ in range(number, orders, len(keys)):
             order = client.send("POST", "/orders", {"items": {section: 2}}, idempotent=True)
             client.send("POST", order["self"] + "/payments", {"method": "card", "token": "tok_approve"}, idempotent=True)
 
-    threads = [threading.Thread(target=buy, args=(key, orders // len(keys))) for key in keys]
-    [thread.start() for thread in threads]
-    [thread.join() for thread in threads]
+    with ThreadPoolExecutor(len(keys)) as pool:
+        # The list raises the first error of a buyer.
+        list(pool.map(buy, range(len(keys)), keys))
 
 
 def main():
@@ -142,6 +143,8 @@ def measure(orders, folder, address, database):
         staff.send("POST", event + "/admissions", {"serials": serials[start_index:start_index + 2]})
     admitted = database.sizes()
     placed = int(database.query("select count(*) from orders where status = 'Fulfilled'")[0][0])
+    if placed != orders:
+        raise RuntimeError(f"{placed} of {orders} orders are in the database")
     scale = 100_000 / placed / 2**20
     print(f"{placed} orders of 2 tickets, each paid by card and admitted; MiB per 100,000 orders, indexes included")
     names = sorted(admitted, key=lambda name: before.get(name, 0) - admitted[name])
