@@ -1,6 +1,7 @@
 """Parts of the scripts in this folder: PostgreSQL, boxoffice servers, and buyers who record what was acknowledged.
 
-Everything listens on 127.0.0.1 and is in a temporary folder, which is deleted unless a script fails.
+Everything listens on 127.0.0.1 and is in a temporary folder, which is deleted unless a script fails. All programs end with the folder's
+block, also after a failure.
 """
 
 import contextlib
@@ -27,6 +28,8 @@ BINARIES = sorted(glob.glob("/usr/lib/postgresql/*/bin"), key=lambda path: int(p
 USER = "postgres" if os.getuid() == 0 else pwd.getpwuid(os.getuid()).pw_name
 # Longer than a failover takes.
 REPEAT_SECONDS = 120
+# Ends what the script has started, in the opposite order.
+started = contextlib.ExitStack()
 
 
 def wait_until(what, is_true, seconds=60):
@@ -47,11 +50,12 @@ def free_port():
 
 @contextlib.contextmanager
 def temporary_folder(name):
-    """A folder for data and logs, which is kept after a failure."""
+    """A folder for data and logs, which is kept after a failure. At the end, everything ends that was started."""
     folder = Path(tempfile.mkdtemp(prefix=f"boxoffice-{name}-"))
     folder.chmod(0o755)
     try:
-        yield folder
+        with started:
+            yield folder
     except BaseException:
         print(f"the logs are in {folder}", file=sys.stderr)
         raise
@@ -74,6 +78,19 @@ def run(command, **options):
     return done.stdout
 
 
+def start(command, **options):
+    """Starts a program, which ends with the script at the latest."""
+    process = subprocess.Popen(list(map(str, command)), **options)
+    started.callback(kill, process)
+    return process
+
+
+def kill(process):
+    """Kills a program, if it still runs."""
+    process.kill()
+    process.wait()
+
+
 def boxoffice(*arguments, folder, program=PROGRAM):
     """Runs a command of boxoffice."""
     return run([program, *arguments, "--data-dir", folder])
@@ -88,12 +105,13 @@ class Postgres:
         if os.getuid() == 0:
             shutil.chown(self.folder, USER)
         self.command("initdb", "-D", self.data, "-A", "trust", "-U", "boxoffice", "-N", "--encoding=UTF8", "--locale=C.UTF-8")
+        started.callback(self.kill)
         self.start()
 
-    def command(self, name, *arguments):
+    def command(self, name, *arguments, check=True):
         """Runs a program of PostgreSQL as its user."""
         command = [f"{BINARIES}/{name}", *map(str, arguments)]
-        subprocess.run(command, user=USER, check=True, stdout=subprocess.DEVNULL, cwd="/")
+        subprocess.run(command, user=USER, check=check, stdout=subprocess.DEVNULL, cwd="/")
 
     def start(self):
         options = f"-p {self.port} -k {self.folder} -c max_connections=200 -c listen_addresses=127.0.0.1 {self.options}"
@@ -101,6 +119,11 @@ class Postgres:
 
     def stop(self, mode="fast"):
         self.command("pg_ctl", "-D", self.data, "-m", mode, "stop")
+
+    def kill(self):
+        """Ends it at once, if it still runs."""
+        if (self.data / "postmaster.pid").exists():
+            self.command("pg_ctl", "-D", self.data, "-m", "immediate", "stop", check=False)
 
     def url(self, database):
         return f"postgres://boxoffice@127.0.0.1:{self.port}/{database}"
@@ -127,7 +150,7 @@ class Server:
         self.start()
 
     def start(self):
-        self.process = subprocess.Popen(list(map(str, self.command)), stdout=subprocess.DEVNULL, stderr=open(self.log, "a"))
+        self.process = start(self.command, stdout=subprocess.DEVNULL, stderr=open(self.log, "a"))
         wait_until(f"the server is ready (see {self.log})", self.is_ready)
 
     def is_ready(self):
