@@ -65,7 +65,7 @@ is_ready() {
   local status
   { exec {socket}<>"/dev/tcp/127.0.0.1/${port[$1]}"; } 2>/dev/null || return 1
   printf 'GET %s HTTP/1.1\r\nHost: localhost\r\nX-API-Key: any\r\nX-Client-Version: 3.0.0\r\nConnection: close\r\n\r\n' "$get" >&"$socket"
-  read -r status <&"$socket" || true
+  read -rt 5 status <&"$socket" || true
   exec {socket}>&-
   [[ $status == *' 200 '* ]]
 }
@@ -77,6 +77,7 @@ start_and_wait() {
   start "$1"
   until is_ready "$1"; do
     kill -0 "${pid[$1]}" 2>/dev/null || fail "$1 did not start: $(cat "$folder/$1.log")"
+    ((${EPOCHREALTIME/./} - started < 60000000)) || fail "$1 does not respond with 200: $(cat "$folder/$1.log")"
     # A pause without a program: this descriptor never has data.
     read -rt 0.001 <&"$nothing" || true
   done
