@@ -1,5 +1,6 @@
 //! PgBouncer in transaction mode between the server and PostgreSQL.
 
+use std::env;
 use std::fs;
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
@@ -23,13 +24,17 @@ struct PgBouncer {
 
 impl PgBouncer {
     /// Starts it with four connections to a server, fewer than the pools of boxoffice have. `None` if it is not installed.
+    ///
+    /// # Panics
+    /// If `CI=true` and it is not installed.
     async fn start(cluster: &PgCluster) -> Option<Self> {
         if !Path::new(PGBOUNCER).exists() {
+            assert_ne!(env::var("CI").as_deref(), Ok("true"), "{PGBOUNCER} is not installed");
             let _written = writeln!(io::stderr(), "the test with PgBouncer is skipped: {PGBOUNCER} is not installed");
             return None;
         }
         let binaries = PgBinaries::find().unwrap();
-        let folder = binaries.create_folder(&std::env::temp_dir()).unwrap();
+        let folder = binaries.create_folder(&env::temp_dir()).unwrap();
         let text = format!(
             "[databases]\n* = host={} user=postgres\n[pgbouncer]\nlisten_addr =\nunix_socket_dir = {}\n\
              auth_type = any\npool_mode = transaction\ndefault_pool_size = 4\nmax_client_conn = 200\n",
