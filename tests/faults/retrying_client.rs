@@ -1,6 +1,5 @@
 //! A client that retries each request with the same `Idempotency-Key` until it is answered.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -24,8 +23,8 @@ pub struct RetryingClient {
 
 #[derive(Default)]
 struct Records {
-    /// The order of each `Idempotency-Key`.
-    orders: BTreeMap<String, String>,
+    /// Each `Idempotency-Key` with its order, the last answered one at the end.
+    orders: Vec<(String, String)>,
     /// The keys of lost responses.
     unanswered: Vec<String>,
     /// The number of lost responses.
@@ -57,7 +56,7 @@ impl RetryingClient {
             match self.send(&address, &idempotency_key).await {
                 Some((order, is_replayed)) => {
                     assert!(!is_replayed, "{idempotency_key} is new");
-                    self.records.lock().orders.insert(idempotency_key, order);
+                    self.records.lock().orders.push((idempotency_key, order));
                 }
                 None => {
                     let mut records = self.records.lock();
@@ -74,20 +73,19 @@ impl RetryingClient {
         self.stopped.store(stop, Ordering::Relaxed);
     }
 
-    /// Repeats every unanswered request and the last answered one: each key has created one order, which every response names.
+    /// Repeats every unanswered request and the last five answered ones: each key has created one order, which every response names.
     pub async fn repeat(&self, address: &str) {
-        let (unanswered, known) = {
+        let (unanswered, last) = {
             let mut records = self.records.lock();
-            let known: Vec<_> =
-                records.orders.iter().take(5).map(|(idempotency_key, order)| (idempotency_key.clone(), order.clone())).collect();
-            (std::mem::take(&mut records.unanswered), known)
+            let last: Vec<_> = records.orders.iter().rev().take(5).cloned().collect();
+            (std::mem::take(&mut records.unanswered), last)
         };
         for idempotency_key in unanswered {
             let (order, _) = self.send(address, &idempotency_key).await.unwrap();
             assert_eq!(self.send(address, &idempotency_key).await, Some((order.clone(), true)));
-            self.records.lock().orders.insert(idempotency_key, order);
+            self.records.lock().orders.push((idempotency_key, order));
         }
-        for (idempotency_key, order) in known {
+        for (idempotency_key, order) in last {
             assert_eq!(self.send(address, &idempotency_key).await, Some((order, true)));
         }
     }
@@ -97,7 +95,7 @@ impl RetryingClient {
         let count = "select count(*) from orders o join accounts a on a.id = o.account_id where a.username = 'persistent'";
         let there: i64 = db.read().await.unwrap().query(count).scalar().await.unwrap();
         let records = self.records.lock();
-        let mut orders: Vec<&String> = records.orders.values().collect();
+        let mut orders: Vec<&String> = records.orders.iter().map(|(_, order)| order).collect();
         orders.sort();
         orders.dedup();
         assert_eq!(
