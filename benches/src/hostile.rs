@@ -14,6 +14,7 @@ use boxoffice::kernel::db::Db;
 use bytes::Bytes;
 use clap::Args;
 use http::Method;
+use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::{sleep, timeout};
@@ -94,9 +95,11 @@ struct Counts {
     opened: AtomicU64,
     closed: AtomicU64,
     responses: AtomicU64,
+    /// The last error of a connection that could not be opened.
+    connect_error: Mutex<Option<std::io::Error>>,
 }
 
-/// Runs the load and prints the figures. Returns whether they are within the bounds.
+/// Runs the load and prints the figures. Returns whether they are within the bounds, and all attacks took place.
 ///
 /// # Errors
 /// Returns an error if the server or its database can't be started.
@@ -111,17 +114,25 @@ pub async fn run(options: &HostileOptions) -> anyhow::Result<bool> {
     let alone = run_load(&Load { duration: duration / 6, ..load.clone() }, &requests, || ()).await?;
     server.reset_peak_memory()?;
     let counts: Vec<Arc<Counts>> = ATTACKS.iter().map(|_| Arc::default()).collect();
-    attack(address, fixtures.buyers, counts.clone());
+    attack(address, fixtures.buyers, counts.clone())?;
     let measurement = run_load(&load, &requests, || ()).await?;
     let mebibytes = server.peak_memory()?;
 
     let p99 = |latencies: &hdrhistogram::Histogram<u64>| Duration::from_micros(latencies.value_at_quantile(0.99));
     let (p99_alone, p99) = (p99(&alone.latencies), p99(&measurement.latencies));
     let mut report = String::from("attack              connections  opened  closed  responses\n");
+    let mut missing = String::new();
     for ((attack, connections), counts) in ATTACKS.iter().zip(&counts) {
         let [opened, closed, responses] =
             [&counts.opened, &counts.closed, &counts.responses].map(|count| count.load(Ordering::Relaxed));
         writeln!(report, "{:<18}  {connections:>11}  {opened:>6}  {closed:>6}  {responses:>9}", format!("{attack:?}"))?;
+        if opened < *connections as u64 {
+            let error = counts.connect_error.lock();
+            writeln!(missing, "{attack:?}: only {opened} of {connections} connections were opened; the last error: {error:?}")?;
+        }
+        if matches!(attack, Attack::LargePages) && responses == 0 {
+            writeln!(missing, "{attack:?}: no client has read its pages")?;
+        }
     }
     let failures: u64 = measurement.others.values().sum();
     writeln!(
@@ -133,8 +144,9 @@ pub async fn run(options: &HostileOptions) -> anyhow::Result<bool> {
     )?;
     writeln!(report, "p99: {p99:?} (alone: {p99_alone:?}; at most {MAX_P99:?})")?;
     writeln!(report, "memory of the server: {mebibytes:.0} MiB at its peak (at most {MAX_MEBIBYTES:.0})")?;
+    report.push_str(&missing);
     stdout().write_all(report.as_bytes())?;
-    Ok(p99 <= MAX_P99 && mebibytes <= MAX_MEBIBYTES && failures == 0)
+    Ok(p99 <= MAX_P99 && mebibytes <= MAX_MEBIBYTES && failures == 0 && missing.is_empty())
 }
 
 /// Creates the test data with events that are as large as possible.
@@ -173,9 +185,9 @@ fn requests(fixtures: &Fixtures) -> RequestSource {
 }
 
 /// Starts all attacks in a thread of their own, so that they don't delay the other client. They end with the program.
-fn attack(address: SocketAddr, buyers: Vec<Buyer>, counts: Vec<Arc<Counts>>) {
+fn attack(address: SocketAddr, buyers: Vec<Buyer>, counts: Vec<Arc<Counts>>) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         runtime.block_on(async {
             let mut number = 0;
             for ((attack, connections), counts) in ATTACKS.into_iter().zip(counts) {
@@ -192,19 +204,22 @@ fn attack(address: SocketAddr, buyers: Vec<Buyer>, counts: Vec<Arc<Counts>>) {
             }
             std::future::pending::<()>().await;
         });
-        anyhow::Ok(())
     });
+    Ok(())
 }
 
 /// Repeats an attack on new connections.
 async fn repeat(attack: Attack, address: SocketAddr, from: Ipv4Addr, key: Arc<str>, counts: Arc<Counts>) {
     loop {
-        if let Ok(mut connection) = connect(attack, address, from).await {
-            counts.opened.fetch_add(1, Ordering::Relaxed);
-            if let Ok(true) = attempt(attack, &mut connection, &key).await {
-                counts.responses.fetch_add(1, Ordering::Relaxed);
+        match connect(attack, address, from).await {
+            Ok(mut connection) => {
+                counts.opened.fetch_add(1, Ordering::Relaxed);
+                if let Ok(true) = attempt(attack, &mut connection, &key).await {
+                    counts.responses.fetch_add(1, Ordering::Relaxed);
+                }
+                counts.closed.fetch_add(1, Ordering::Relaxed);
             }
-            counts.closed.fetch_add(1, Ordering::Relaxed);
+            Err(error) => *counts.connect_error.lock() = Some(error),
         }
         sleep(PAUSE).await;
     }
