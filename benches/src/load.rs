@@ -20,7 +20,7 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 /// Timeout of a request.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
+pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 /// The path of log-ins. Their responses take longer than others, because the server hashes the password.
 pub const LOG_IN_PATH: &str = "/v3/sessions";
 

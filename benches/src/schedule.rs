@@ -11,7 +11,7 @@ use hdrhistogram::Histogram;
 use parking_lot::Mutex;
 use tokio::time::{Instant, sleep_until};
 
-use crate::load::{ClientConnection, RequestSource, histogram};
+use crate::load::{ClientConnection, REQUEST_TIMEOUT, RequestSource, histogram};
 
 /// A rate of requests that changes evenly.
 #[derive(Debug, Clone, Copy)]
@@ -60,7 +60,7 @@ pub struct Interval {
     pub served: Histogram<u64>,
     /// The same for responses with 503.
     pub refused: Histogram<u64>,
-    /// Number of other responses, and of requests without any.
+    /// Number of other responses, of requests without any, and of those that were not sent because they had waited too long.
     pub others: u64,
 }
 
@@ -132,6 +132,11 @@ async fn send_all(state: Arc<State>, mut connection: ClientConnection) -> anyhow
         let Some(due) = due(&state.segments, number) else { return Ok(()) };
         let due = state.begin + due;
         sleep_until(due).await;
+        // Otherwise the load would not end if the server stalls for good.
+        if due.elapsed() >= REQUEST_TIMEOUT {
+            state.record(Instant::now(), |interval| interval.others += 1);
+            continue;
+        }
         let Some(request) = (state.requests)(number) else {
             bail!("the requests ran out after {} s", state.begin.elapsed().as_secs());
         };
