@@ -4,7 +4,7 @@ use std::io::{Write, stdout};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
 
@@ -83,6 +83,7 @@ pub async fn ramp(options: &RampOptions) -> anyhow::Result<()> {
 /// Returns an error if a server doesn't start or the requests run out.
 pub async fn soak(options: &SoakOptions) -> anyhow::Result<()> {
     let SoakOptions { server, scenarios, rate, minutes, interval } = options;
+    ensure!((minutes * 60).is_multiple_of(*interval), "--interval must divide the {} seconds of the load", minutes * 60);
     run(server, scenarios, 256, Duration::from_secs(*interval), |best| {
         let rate = rate.unwrap_or(STEADY * best);
         vec![Segment { from: rate, to: rate, seconds: (minutes * 60) as f64 }]
@@ -108,15 +109,13 @@ async fn run(
             let load = Load { address: server.address, connections: 64, warm_up: Duration::from_secs(2), duration, rate: None };
             let best = run_load(&load, &requests, || ()).await?.rate();
             writeln!(stdout(), "\n{scenario} on {kind:?}; best rate of a closed loop with 64 connections: {best:.0}/s\n")?;
-            writeln!(
-                stdout(),
-                "seconds   sent/s  served/s  refused/s  others/s  p50 ms   p99 ms  p99.9 ms  refused p99 ms   MiB"
-            )?;
-            schedule::run(server.address, connections, &segments(best), &requests, interval, |number, row| {
+            writeln!(stdout(), "seconds   sent/s  served/s  refused  others  p50 ms   p99 ms  p99.9 ms  refused p99 ms   MiB")?;
+            let others = schedule::run(server.address, connections, &segments(best), &requests, interval, |number, row| {
                 print(&server, interval, number, row)
             })
             .await
             .with_context(|| format!("{scenario} on {kind:?}"))?;
+            writeln!(stdout(), "\n{others} others")?;
         }
     }
     Ok(())
@@ -127,9 +126,8 @@ fn print(server: &Server, interval: Duration, number: usize, row: &Interval) -> 
     let at = |quantile| row.served.value_at_quantile(quantile) as f64 / 1000.0;
     let refused = row.refused.value_at_quantile(0.99) as f64 / 1000.0;
     let end = interval.as_secs() * (number as u64 + 1);
-    let (sent, served, refused_rate, others) =
-        (rate(row.sent), rate(row.served.len()), rate(row.refused.len()), rate(row.others));
-    write!(stdout(), "{end:7}  {sent:7.0}  {served:8.0}  {refused_rate:9.0}  {others:8.0}  ")?;
+    let (sent, served) = (rate(row.sent), rate(row.served.len()));
+    write!(stdout(), "{end:7}  {sent:7.0}  {served:8.0}  {:7}  {:6}  ", row.refused.len(), row.others)?;
     let (p50, p99, p999, memory) = (at(0.5), at(0.99), at(0.999), server.memory()?);
     writeln!(stdout(), "{p50:6.1}  {p99:7.1}  {p999:8.1}  {refused:14.1}  {memory:4.0}")?;
     Ok(())

@@ -72,6 +72,8 @@ struct State {
     next_request: AtomicU64,
     interval: Duration,
     intervals: Mutex<Vec<Interval>>,
+    /// The sum of [`Interval::others`], and those after the last interval.
+    others: AtomicU64,
 }
 
 impl State {
@@ -81,9 +83,15 @@ impl State {
         let mut intervals = self.intervals.lock();
         intervals.get_mut(number).map(change);
     }
+
+    fn record_other(&self, moment: Instant) {
+        self.others.fetch_add(1, Ordering::Relaxed);
+        self.record(moment, |interval| interval.others += 1);
+    }
 }
 
-/// Sends requests by a schedule. `at_end` is called at the end of each interval with its number and its counts.
+/// Sends requests by a schedule. `at_end` is called at the end of each interval with its number and its counts. Returns the number of
+/// all [`Interval::others`], also of those after the last interval.
 ///
 /// # Errors
 /// Returns an error if the client can't connect, or the requests run out.
@@ -94,7 +102,7 @@ pub async fn run(
     requests: &RequestSource,
     interval: Duration,
     mut at_end: impl FnMut(usize, &Interval) -> anyhow::Result<()>,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<u64> {
     let seconds: f64 = segments.iter().map(|segment| segment.seconds).sum();
     let count = (seconds / interval.as_secs_f64()).ceil() as usize;
     let empty = || anyhow::Ok(Interval { sent: 0, served: histogram()?, refused: histogram()?, others: 0 });
@@ -108,6 +116,7 @@ pub async fn run(
         next_request: AtomicU64::new(0),
         interval,
         intervals: Mutex::new((0..count).map(|_| empty()).collect::<anyhow::Result<_>>()?),
+        others: AtomicU64::new(0),
     });
     let sending = try_join_all(opened.into_iter().map(async |connection| {
         let sent = tokio::spawn(send_all(Arc::clone(&state), connection)).await;
@@ -123,7 +132,7 @@ pub async fn run(
     };
     // Ends at the first error.
     try_join(sending, reporting).await?;
-    Ok(())
+    Ok(state.others.load(Ordering::Relaxed))
 }
 
 async fn send_all(state: Arc<State>, mut connection: ClientConnection) -> anyhow::Result<()> {
@@ -134,7 +143,7 @@ async fn send_all(state: Arc<State>, mut connection: ClientConnection) -> anyhow
         sleep_until(due).await;
         // Otherwise the load would not end if the server stalls for good.
         if due.elapsed() >= REQUEST_TIMEOUT {
-            state.record(Instant::now(), |interval| interval.others += 1);
+            state.record_other(Instant::now());
             continue;
         }
         let Some(request) = (state.requests)(number) else {
@@ -143,10 +152,10 @@ async fn send_all(state: Arc<State>, mut connection: ClientConnection) -> anyhow
         state.record(Instant::now(), |interval| interval.sent += 1);
         let (status, received) = connection.attempt(state.address, &request).await?;
         let microseconds = (received - due).as_micros() as u64;
-        state.record(received, |interval| match status {
-            200..300 => interval.served.saturating_record(microseconds),
-            503 => interval.refused.saturating_record(microseconds),
-            _ => interval.others += 1,
-        });
+        match status {
+            200..300 => state.record(received, |interval| interval.served.saturating_record(microseconds)),
+            503 => state.record(received, |interval| interval.refused.saturating_record(microseconds)),
+            _ => state.record_other(received),
+        }
     }
 }
