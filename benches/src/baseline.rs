@@ -40,7 +40,7 @@ pub enum Sections {
 /// Statements of an order. `$1` is the order, `$2` the account, `$3` the event, `$4` the section, `$5` the current time and `$6`
 /// the end of the reservation.
 const ORDER_STATEMENTS: [&str; 7] = [
-    "update accounts set activated = activated where id = $2",
+    "select id from accounts where id = $2 for no key update",
     "select count(*) from orders where account_id = $2 and status = 'Placed' and expires > $5",
     "update sections set reserved = reserved + 1 where id = $4 and sold + reserved + 1 <= capacity",
     "insert into orders (id, account_id, status, placed, expires, fulfilled, subtotal, fees)
@@ -138,6 +138,8 @@ async fn run_loop(database: &Database, fixtures: &Fixtures, sections: Sections, 
         };
         let mut tx = db.begin().await.map_err(database_error)?;
         for statement in ORDER_STATEMENTS {
+            // SQLite locks the whole database.
+            let statement = statement.trim_end_matches(" for no key update");
             let statement =
                 tx.query(statement).bind(first + placed).bind(FIRST_BUYER_ID + placed * 7919 % BUYERS).bind(event).bind(section);
             statement

@@ -220,7 +220,9 @@ async fn measure(
         let used = used.into_iter().collect::<anyhow::Result<Vec<f64>>>()?;
         processor_seconds += used.last().unwrap_or(&0.0) - used.first().unwrap_or(&0.0);
         if let Some(bare) = &bare {
-            bare_measurement.add(&run_load(&Load { address: bare.address, ..load }, &requests, || ()).await?)?;
+            // Always as fast as it can, to be the upper bound.
+            let bare_load = Load { address: bare.address, rate: None, ..load };
+            bare_measurement.add(&run_load(&bare_load, &requests, || ()).await?)?;
         }
     }
     let peak_mebibytes = server.peak_memory()?;
