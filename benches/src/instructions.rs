@@ -67,6 +67,7 @@ pub async fn run(options: &InstructionOptions) -> anyhow::Result<()> {
             let measurement = measurement.await.with_context(|| format!("{scenario} on {name}"))?;
             results.into_iter().collect::<anyhow::Result<()>>()?;
             progress.finish();
+            ensure!(measurement.others.is_empty(), "{scenario} on {name}: requests failed: {:?}", measurement.others);
             let count = total(&profile)? as f64 / measurement.responses as f64 / 1000.0;
             writeln!(stdout(), "{scenario:<14}  {name:10}  {:8}  {count:10.1}", measurement.responses)?;
         }
