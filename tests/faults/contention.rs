@@ -51,7 +51,7 @@ async fn ten_buyers_for_each_ticket(app: TestApp) {
     let buyers: usize = short_or_full(1000, 10_000);
     let seed = seed();
     let places = i64::try_from(buyers / 10).unwrap();
-    eprintln!("BOXOFFICE_SEED={seed} BOXOFFICE_BUYERS={buyers}");
+    eprintln!("BOXOFFICE_SEED={seed}, {buyers} buyers");
     let contention = Contention::create(app, seed, buyers, places).await;
 
     let begun = Instant::now();

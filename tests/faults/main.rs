@@ -2,8 +2,8 @@
 //! it.
 //!
 //! By default each test has a short form of a few seconds. `BOXOFFICE_FAULTS=full` makes the faults last longer, kills the server
-//! 50 times instead of three times, and lets 10,000 users compete for tickets instead of 1,000. `BOXOFFICE_SEED` repeats a run; the tests
-//! that use random numbers print their seed. Each test prints its figures to standard error:
+//! 20 or 50 times instead of three times, and lets 10,000 users compete for tickets instead of 1,000. `BOXOFFICE_SEED` repeats a run;
+//! the tests that use random numbers print their seed. Each test prints its figures to standard error:
 //!
 //! ```sh
 //! BOXOFFICE_FAULTS=full TMPDIR=/dev/shm cargo test --test faults kills::
