@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -45,6 +45,21 @@ pub type RequestSource = Arc<dyn Fn(u64) -> Option<LoadRequest> + Send + Sync>;
 pub fn in_turn(requests: RequestSource) -> RequestSource {
     let next = AtomicU64::new(0);
     Arc::new(move |_| requests(next.fetch_add(1, Ordering::Relaxed)))
+}
+
+/// Returns sources that have no more requests as soon as one of them has none, so that two loads at the same time end together.
+pub fn ending_together(sources: [RequestSource; 2]) -> [RequestSource; 2] {
+    let has_ended = Arc::new(AtomicBool::new(false));
+    sources.map(|requests| -> RequestSource {
+        let has_ended = Arc::clone(&has_ended);
+        Arc::new(move |number| {
+            let request = if has_ended.load(Ordering::Relaxed) { None } else { requests(number) };
+            if request.is_none() {
+                has_ended.store(true, Ordering::Relaxed);
+            }
+            request
+        })
+    })
 }
 
 /// Parameters of a load.
@@ -336,11 +351,14 @@ impl ClientConnection {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
     use std::time::Duration;
 
+    use bytes::Bytes;
+    use http::Method;
     use tokio::time::Instant;
 
-    use super::{EndedRequest, Measurement};
+    use super::{EndedRequest, LoadRequest, Measurement, RequestSource, ending_together};
 
     /// Records a request from `begin` to `end`, in seconds, of a measurement from 10 to 20 seconds.
     fn record(is_open_loop: bool, begin: u64, end: u64, status: u16) -> anyhow::Result<Measurement> {
@@ -350,6 +368,21 @@ mod tests {
         let ended = EndedRequest { begin: at(begin), end: at(end), status, is_log_in: false };
         measurement.record(&(at(10)..at(20)), is_open_loop, &ended);
         Ok(measurement)
+    }
+
+    #[test]
+    fn sources_end_together() {
+        let source = |count: u64| -> RequestSource {
+            let request = LoadRequest { method: Method::GET, path: String::new(), key: Arc::from(""), body: Bytes::new() };
+            Arc::new(move |number| (number < count).then(|| request.clone()))
+        };
+        for counts in [[2, 9], [9, 2]] {
+            let [first, second] = ending_together(counts.map(source));
+            let ended: Vec<bool> =
+                (0..4).flat_map(|number| [first(number), second(number)]).map(|request| request.is_none()).collect();
+            let begin = if counts[0] == 2 { 4 } else { 5 };
+            assert!(ended.iter().enumerate().all(|(index, ended)| *ended == (index >= begin)), "{counts:?}: {ended:?}");
+        }
     }
 
     #[test]

@@ -37,7 +37,7 @@ use crate::fixtures::{EVENTS, Fixtures};
 use crate::growth::GrowthOptions;
 use crate::hostile::HostileOptions;
 use crate::instructions::InstructionOptions;
-use crate::load::{Load, Measurement, in_turn, run_load};
+use crate::load::{Load, Measurement, ending_together, in_turn, run_load};
 use crate::overload::{RampOptions, SoakOptions};
 use crate::progress::Progress;
 use crate::report::{Baseline, Beside, HEADINGS, Parts, Row};
@@ -179,10 +179,14 @@ async fn measure(
     database.delete_unsent_mail().await?;
     let server = Server::platform(program, &database.url, database.folder.path())?;
     let requests = scenario.requests(fixtures, server.address).await?;
-    // One source for all rounds, because some requests can't be repeated.
-    let beside_requests = match options.beside {
-        Some(beside) => Some(in_turn(beside.requests(fixtures, server.address).await?)),
-        None => None,
+    let (load_requests, beside_requests) = match options.beside {
+        Some(beside) => {
+            // One source for all rounds, because some requests can't be repeated.
+            let beside_requests = in_turn(beside.requests(fixtures, server.address).await?);
+            let [first, second] = ending_together([Arc::clone(&requests), beside_requests]);
+            (first, Some(second))
+        }
+        None => (Arc::clone(&requests), None),
     };
     let duration = Duration::from_secs(options.seconds);
     let load = Load {
@@ -206,23 +210,35 @@ async fn measure(
         let warm_up = if round == 0 { load.warm_up } else { load.warm_up / ROUNDS };
         let load = Load { warm_up, duration: duration / rounds, ..load.clone() };
         let mut used = Vec::new();
-        let running = run_load(&load, &requests, || used.push(server.processor_seconds()));
-        measurement.add(&match &beside_requests {
+        let running = run_load(&load, &load_requests, || used.push(server.processor_seconds()));
+        match &beside_requests {
             Some(requests) => {
                 let beside_load = Load { connections: (load.connections / 8).max(1), rate: None, ..load.clone() };
                 let beside = async { run_load(&beside_load, requests, || ()).await.context("the second scenario") };
-                let (measurement, beside) = futures::future::try_join(running, beside).await?;
-                beside_measurement.add(&beside)?;
-                measurement
+                match futures::future::try_join(running, beside).await {
+                    Ok((round, beside)) => {
+                        measurement.add(&round)?;
+                        beside_measurement.add(&beside)?;
+                    }
+                    // The requests ran out before the measurement of a later round began.
+                    Err(_) if round > 0 && load_requests(0).is_none() => {
+                        measurement.is_exhausted = true;
+                        break;
+                    }
+                    Err(error) => return Err(error),
+                }
             }
-            None => running.await?,
-        })?;
+            None => measurement.add(&running.await?)?,
+        }
         let used = used.into_iter().collect::<anyhow::Result<Vec<f64>>>()?;
         processor_seconds += used.last().unwrap_or(&0.0) - used.first().unwrap_or(&0.0);
         if let Some(bare) = &bare {
             // Always as fast as it can, to be the upper bound.
             let bare_load = Load { address: bare.address, rate: None, ..load };
             bare_measurement.add(&run_load(&bare_load, &requests, || ()).await?)?;
+        }
+        if measurement.is_exhausted {
+            break;
         }
     }
     let peak_mebibytes = server.peak_memory()?;
@@ -256,11 +272,9 @@ async fn measure(
         seconds: measurement.duration.as_secs_f64(),
         is_exhausted: measurement.is_exhausted,
         others: measurement.others.clone(),
-        beside: beside_requests.is_some().then(|| Beside {
-            per_second: beside_measurement.rate(),
-            others: beside_measurement.others.clone(),
-            is_exhausted: beside_measurement.is_exhausted,
-        }),
+        beside: beside_requests
+            .is_some()
+            .then(|| Beside { per_second: beside_measurement.rate(), others: beside_measurement.others.clone() }),
         baseline: baseline.map(|(name, per_second)| Baseline { name, per_second, ratio: measurement.rate() / per_second }),
     })
 }

@@ -35,7 +35,7 @@ pub struct Row {
     pub peak_mebibytes: f64,
     /// Duration of the measurement, in seconds.
     pub seconds: f64,
-    /// True if the requests ran out before the end.
+    /// True if the requests of a scenario ran out before the end, which ended both.
     pub is_exhausted: bool,
     /// The upper bound on this machine, measured in the same run.
     pub baseline: Option<Baseline>,
@@ -48,8 +48,6 @@ pub struct Beside {
     pub per_second: f64,
     /// Number of other responses by status; 0 means no response.
     pub others: BTreeMap<u16, u64>,
-    /// True if the requests ran out before the end.
-    pub is_exhausted: bool,
 }
 
 /// Latencies of log-ins and of all other requests.
@@ -115,12 +113,11 @@ impl fmt::Display for Row {
         if self.is_exhausted {
             write!(f, "  requests ran out after {:.1} s", self.seconds)?;
         }
-        if let Some(Beside { per_second, others, is_exhausted }) = &self.beside {
+        if let Some(Beside { per_second, others }) = &self.beside {
             write!(f, "  second scenario {per_second:.0}/s")?;
             for (status, count) in others {
                 write!(f, "  {count} x {status}")?;
             }
-            f.write_str(if *is_exhausted { "  requests ran out" } else { "" })?;
         }
         Ok(())
     }
