@@ -134,8 +134,13 @@ async fn server_is_not_ready_while_its_database_has_no_space() {
     assert_eq!(readiness(&app).await, is(200, "ok", "ok"));
 
     disk.fill();
-    // The write-ahead log has room for some rows.
-    wait_until(async || readiness(&app).await == is(503, "failed", "failed")).await;
+    // The write-ahead log has room for some rows, and for many if it begins again.
+    wait_until(async || {
+        let name = format!("Region {}", rand::random::<u64>());
+        app.post(&app.staff.key, "/regions", &json!({ "name": name, "country": "Ghana" })).await;
+        readiness(&app).await == is(503, "failed", "failed")
+    })
+    .await;
     let read = app.request("GET", "/regions").send().await;
     disk.empty();
 
