@@ -200,9 +200,11 @@ async fn write(app: &App, tx: &mut Tx, inventory: &Inventory, placed: &[&Placed<
 /// The orders are not limited.
 fn count_mail(app: &App, inventory: &Inventory, placed: &Placed<'_>) -> bool {
     let Some(account) = inventory.accounts.get(&placed.order.account_id) else { return false };
-    let is_wanted = account.verified && !placed.order.complimentary;
+    if account.verified && !placed.order.complimentary {
+        return true;
+    }
     let (limit, address) = (&app.attempts.free_order_mails, account.email.to_ascii_lowercase());
-    is_wanted || placed.request.mails.count(app, limit, address, MailTemplate::OrderConfirmation, account.id)
+    placed.request.mails.count(app, limit, address, MailTemplate::OrderConfirmation, account.id)
 }
 
 impl<'a> Draft<'a> {
