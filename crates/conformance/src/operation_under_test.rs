@@ -1,5 +1,6 @@
 //! An operation to check: its arguments, and requests made of the document's examples.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -239,17 +240,20 @@ impl<'a> OperationUnderTest<'a> {
 
     /// Returns if a response is a success: 2xx, or a declared redirect if the document declares no success of its own.
     pub fn is_success(&self, response: &ReceivedResponse) -> bool {
-        let own = || self.spec.responses.iter().filter(|declared| !declared.is_default());
-        let declares_2xx = own().any(|declared| (200..300).contains(declared.statuses.start()));
+        let declares_2xx = self.declared_statuses().any(|statuses| (200..300).contains(statuses.start()));
         let is_redirect = (300..400).contains(&response.status) && response.status != 304;
-        let is_declared = own().any(|declared| declared.statuses.contains(&response.status));
+        let is_declared = self.declared_statuses().any(|statuses| statuses.contains(&response.status));
         response.is_success() || is_redirect && is_declared && !declares_2xx
     }
 
     /// Returns if the document declares a success or a redirect by its status. 304 is only for conditional requests.
     pub fn declares_success(&self) -> bool {
-        let own = self.spec.responses.iter().filter(|declared| !declared.is_default());
-        own.map(|declared| *declared.statuses.start()).any(|status| (200..400).contains(&status) && status != 304)
+        self.declared_statuses().any(|statuses| (200..400).contains(statuses.start()) && *statuses.start() != 304)
+    }
+
+    /// Returns the statuses of each declared response but `default`.
+    fn declared_statuses(&self) -> impl Iterator<Item = &RangeInclusive<u16>> {
+        self.spec.responses.iter().filter(|declared| !declared.is_default()).map(|declared| &declared.statuses)
     }
 
     /// Replaces the credentials of a request by this key, or removes them.
