@@ -1,5 +1,6 @@
 //! Admissions: redeeming tickets, each once.
 
+mod gate_lists;
 mod offline;
 mod offline_gate;
 mod refusals;
