@@ -63,7 +63,7 @@ struct WatchState {
 /// # Errors
 /// Returns an error if the database fails.
 pub async fn watch(app: &App) -> Result<u64> {
-    let steady_since = log_steps(app);
+    let (time, steady_since) = log_steps(app);
     let highest = app.db.highest_id().await?;
     let state = clock_state::load(&mut app.db.read().await?).await?;
     check_stored_times(app, highest, state.last_seen, steady_since);
@@ -80,7 +80,7 @@ pub async fn watch(app: &App) -> Result<u64> {
         state.corrections = state.corrections.saturating_sub(1);
     }
     // If the state was just corrected, this changes nothing, and the next run reads it.
-    store_time(app, state, app.clock.now(), steady_since).await?;
+    store_time(app, state, time, steady_since).await?;
     Ok(0)
 }
 
@@ -91,11 +91,10 @@ pub async fn watch(app: &App) -> Result<u64> {
 /// # Errors
 /// Returns an error if the database fails.
 pub async fn deletion_time(app: &App) -> Result<Option<Timestamp>> {
-    let steady_since = log_steps(app);
+    let (now, steady_since) = log_steps(app);
     if differing_clocks(app).await?.is_some() {
         return Ok(None);
     }
-    let now = app.clock.now();
     let old = clock_state::load(&mut app.db.read().await?).await?;
     let state = store_time(app, old, now, steady_since).await?;
     Ok(Some(state.before_step.map_or(now, |before| before.min(now))))
@@ -141,8 +140,11 @@ async fn differing_clocks(app: &App) -> Result<Option<(Timestamp, Timestamp)>> {
     Ok(differ.then_some((machine, database)))
 }
 
-/// Logs the steps of the machine's clock since the last call. Returns the time since which there was none.
-fn log_steps(app: &App) -> Timestamp {
+/// Logs the steps of the machine's clock since the last call. Returns the time, and the time since which there was none.
+///
+/// A time that is read later may follow a step that is not logged yet, and would be stored as one that the process has seen pass.
+fn log_steps(app: &App) -> (Timestamp, Timestamp) {
+    let time = app.clock.now();
     let mut state = app.clock_watch.0.lock();
     for step in app.clock.take_steps() {
         let (expected, clock) = (step.before.format_rfc3339(), step.after.format_rfc3339());
@@ -156,14 +158,14 @@ fn log_steps(app: &App) -> Timestamp {
                 "expected" => expected, "clock" => clock);
         }
     }
-    let (time, clock) = (app.clock.now(), app.clock.machine_time());
+    let clock = app.clock.machine_time();
     let steady_since = *state.steady_since.get_or_insert(time);
     drop(state);
     if time > clock.plus(NOTICEABLE) {
         warn!(app.log, "the machine's clock was set back; the server's time runs at half speed until the clock has caught up";
             "time" => time.format_rfc3339(), "clock" => clock.format_rfc3339());
     }
-    steady_since
+    (time, steady_since)
 }
 
 /// Generates identifiers above those of all servers. If they or the last time that a server has seen are far ahead of the time, a clock

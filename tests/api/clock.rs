@@ -24,6 +24,7 @@ on_both_databases![
     expired_order_stays_expired_after_clock_steps_back,
     due_jobs_run_after_clock_steps_back,
     clock_step_forward_expires_everything_once,
+    step_forward_during_a_check_is_noticed,
     recovers_from_clock_that_was_days_ahead,
     corrects_times_in_the_future_after_restart,
     start_with_clock_behind_changes_nothing_until_it_is_set,
@@ -144,6 +145,22 @@ async fn clock_step_forward_expires_everything_once(app: TestApp) {
     assert_eq!(app.payments(&part).await, [(5.0, "Refunded".to_owned())]);
     app.assert_invariants().await;
     app.check_gateway_balance().await;
+}
+
+async fn step_forward_during_a_check_is_noticed(app: TestApp) {
+    app.stop_jobs().await;
+    clock_watch::watch(&app.state).await.unwrap();
+    let step = async { app.state.clock.advance(JUMP) };
+
+    join!(clock_watch::watch(&app.state), step).0.unwrap();
+    clock_watch::watch(&app.state).await.unwrap();
+    app.state.clock.rewind(JUMP);
+
+    let last_seen: Timestamp = app.scalar("select last_seen from clock_state").await;
+    let before_step: Option<Timestamp> = app.scalar("select before_step from clock_state").await;
+    let now = app.state.clock.now();
+    // PostgreSQL has a clock of its own: while it differs, nothing is stored.
+    assert!(last_seen <= now || before_step.is_some_and(|time| time <= now), "{now:?}: {last_seen:?} {before_step:?}");
 }
 
 /// Times in the database that decide about the future: the latest of each kind.
