@@ -1,21 +1,28 @@
 //! The font of tickets and generated images.
 
+use std::ops::Range;
+
 use ab_glyph::{Font, FontRef};
 use anyhow::Result;
+use ar_reshaper::reshape_line;
+use unicode_bidi::BidiInfo;
+use unicode_bidi_mirroring::get_mirrored;
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 use unicode_width::UnicodeWidthChar;
 
 /// The character that is drawn for one that the font lacks.
 const REPLACEMENT: char = '□';
+/// Joins letters that would not be joined otherwise. It has no visible form, and `ar-reshaper` panics on some texts that have it.
+const ZERO_WIDTH_JOINER: char = '\u{200D}';
 
 /// Returns the font's file.
 pub fn file() -> &'static [u8] {
     dejavu::sans_condensed::regular()
 }
 
-/// Opens the font. It has the letters of the languages that are written in Latin, Greek or Cyrillic letters, and the symbols of most
-/// currencies.
+/// Opens the font. It has the letters of the languages that are written in Latin, Greek, Cyrillic, Arabic or Hebrew letters, and the
+/// symbols of most currencies.
 ///
 /// # Errors
 /// Returns an error if the file can't be read, which is not expected.
@@ -24,7 +31,8 @@ pub fn open() -> Result<FontRef<'static>> {
 }
 
 /// Returns a text with the characters that the font can draw. Line breaks become spaces, and characters that the font lacks become `□`.
-/// Those without a visible form, such as variation selectors, are left out.
+/// Those without a visible form, such as variation selectors, are left out. Arabic letters get the form that joins them to their
+/// neighbours, and lose the marks of vowels. The text stays in the order in which it is read, see [`visual_order`].
 pub fn drawable(font: &FontRef<'_>, text: &str) -> String {
     let drawable = |letter: char| {
         let glyph = font.glyph_id(letter);
@@ -39,5 +47,31 @@ pub fn drawable(font: &FontRef<'_>, text: &str) -> String {
             (false, _) => None,
         }
     };
-    text.nfc().filter_map(drawable).collect()
+    let text: String = text.nfc().filter(|letter| *letter != ZERO_WIDTH_JOINER).collect();
+    reshape_line(text).chars().filter_map(drawable).collect()
+}
+
+/// Returns the characters of a [drawable] line as they stand from left to right: those of Hebrew and Arabic words are reversed, and so
+/// are the words, unless they stand in a line that begins with another script (Unicode Standard Annex #9).
+pub fn visual_order(line: &str) -> String {
+    let bidi = BidiInfo::new(line, None);
+    let Some(paragraph) = bidi.paragraphs.first().filter(|_| bidi.has_rtl()) else { return line.to_owned() };
+    let (levels, runs) = bidi.visual_runs(paragraph, paragraph.range.clone());
+    let ordered = |run: Range<usize>| match levels[run.start].is_rtl() {
+        true => reversed(&line[run]),
+        false => line[run].to_owned(),
+    };
+    runs.into_iter().map(ordered).collect()
+}
+
+/// Returns a text from its end, with mirrored brackets. Marks stay behind their letter.
+fn reversed(text: &str) -> String {
+    let mut letters: Vec<String> = Vec::new();
+    for letter in text.chars() {
+        match letters.last_mut().filter(|_| is_combining_mark(letter)) {
+            Some(marked) => marked.push(letter),
+            None => letters.push(get_mirrored(letter).unwrap_or(letter).into()),
+        }
+    }
+    letters.into_iter().rev().collect()
 }

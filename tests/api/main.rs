@@ -89,6 +89,7 @@ mod states;
 mod storage_limits;
 mod sweep;
 mod ticket_codes;
+mod ticket_documents;
 mod ticket_mail;
 mod tickets;
 mod tokens;

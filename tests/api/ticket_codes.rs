@@ -1,15 +1,12 @@
 //! Codes of tickets, their QR codes, and the public keys with which a device checks them.
 
-use std::io::Read;
-
 use aws_lc_rs::signature::{ED25519, UnparsedPublicKey};
 use boxoffice::features::sales::tickets::serial_of_bytes;
 use boxoffice::kernel::settings::Settings;
 use data_encoding::{BASE32_NOPAD, BASE64URL_NOPAD};
-use flate2::read::ZlibDecoder;
 use serde_json::{Value, json};
 
-use crate::support::{Response, TestApp, User, rejection, section};
+use crate::support::{Response, TestApp, User, pdf, rejection, section};
 use crate::tickets::set_status;
 use crate::tokens::{global_token, redeemer_key};
 
@@ -188,31 +185,16 @@ async fn images_show_code_in_requested_size(app: TestApp) {
     assert_eq!(app.get(&ama.key, &format!("{ticket}/code/gif")).await.status, 404);
 }
 
-/// Returns the compressed streams of a PDF, uncompressed.
-fn pdf_streams(mut pdf: &[u8]) -> Vec<String> {
-    let find = |bytes: &[u8], text: &[u8]| bytes.windows(text.len()).position(|window| window == text);
-    let mut streams = Vec::new();
-    while let Some(at) = find(pdf, b"\nstream\n") {
-        pdf = &pdf[at + 8..];
-        let end = find(pdf, b"\nendstream").unwrap();
-        let mut bytes = Vec::new();
-        if ZlibDecoder::new(&pdf[..end]).read_to_end(&mut bytes).is_ok() {
-            streams.push(String::from_utf8_lossy(&bytes).into_owned());
-        }
-        pdf = &pdf[end..];
-    }
-    streams
-}
-
 async fn document_shows_code(app: TestApp) {
     let (_, ama, event) = app.create_sale(&[section("VIP", 10.0, 10)]).await;
     let order = ama.order(&event.sections[0], 1).await.unwrap();
     ama.pay(&order).await.unwrap();
     let code = code(&app, &ama, &ticket(&app, &ama).await).await;
 
-    let pdf = app.request("GET", &format!("{}/tickets.pdf", order.self_)).key(&ama.key).send_raw().await.bytes().await.unwrap();
+    let document =
+        app.request("GET", &format!("{}/tickets.pdf", order.self_)).key(&ama.key).send_raw().await.bytes().await.unwrap();
 
-    let page = pdf_streams(&pdf).into_iter().find(|stream| stream.contains(" cm\n")).unwrap();
+    let page = pdf::streams(&document).into_iter().find(|stream| stream.contains(" cm\n")).unwrap();
     let numbers = |line: &str| line.split(' ').filter_map(|text| text.parse().ok()).collect::<Vec<f32>>();
     // A4 in points. The page is drawn with two pixels for each.
     let (width, height) = (596 * 2, 842 * 2);

@@ -11,7 +11,7 @@ use chrono_tz::Tz;
 use futures::future::join;
 use serde_json::{Value, json};
 
-use crate::support::{RESERVATION_TTL, TestApp, User, card_payment, partial_card_payment, readable, rejection, section};
+use crate::support::{RESERVATION_TTL, TestApp, User, card_payment, partial_card_payment, pdf, readable, rejection, section};
 
 on_both_databases![
     free_order_is_confirmed_with_its_tickets,
@@ -27,8 +27,6 @@ on_both_databases![
     other_end_and_admission_time_are_mailed_to_holders,
     other_name_or_address_of_a_venue_is_mailed_to_holders,
     cancellation_of_an_event_is_mailed_to_holders,
-    tickets_are_read_as_pdf,
-    tickets_show_the_letters_of_every_title,
 ];
 
 impl TestApp {
@@ -75,21 +73,6 @@ fn attachment(mail: &str) -> Option<Vec<u8>> {
     Some(part.get_body_raw().unwrap())
 }
 
-/// Returns the number of pages of a PDF.
-fn pages(pdf: &[u8]) -> usize {
-    assert!(pdf.starts_with(b"%PDF-1.") && pdf[pdf.len() - 8..].windows(5).any(|end| end == b"%%EOF"), "it is no PDF");
-    let count = |text: &[u8]| pdf.windows(text.len()).filter(|window| *window == text).count();
-    count(b"/MediaBox")
-}
-
-/// Returns the letters that a PDF shows, from its map of glyphs to letters.
-fn letters(pdf: &[u8]) -> String {
-    let pdf = String::from_utf8_lossy(pdf);
-    let maps = pdf.split("beginbfchar").skip(1).filter_map(|rest| rest.split("endbfchar").next());
-    let codes = maps.flat_map(str::lines).filter_map(|line| line.split(['<', '>']).nth(3));
-    codes.map(|code| u32::from_str_radix(code, 16).ok().and_then(char::from_u32).unwrap()).collect()
-}
-
 /// Returns the HTML of a mail.
 fn html(mail: &str) -> String {
     let parsed = mailparse::parse_mail(mail.as_bytes()).unwrap();
@@ -120,7 +103,7 @@ async fn free_order_is_confirmed_with_its_tickets(app: TestApp) {
     let text = readable(&mails[0]);
     assert!(text.contains("Hello ama") && text.contains("Your 3 tickets are attached") && text.contains("3 × Floor"), "{text}");
     assert!(mails[0].contains("Content-Type: text/html"), "{}", mails[0]);
-    assert_eq!(pages(&attachment(&mails[0]).unwrap()), 3);
+    assert_eq!(pdf::pages(&attachment(&mails[0]).unwrap()), 3);
     assert!(app.mails_of(&kofi).await.iter().all(|mail| attachment(mail).is_none()));
 }
 
@@ -160,7 +143,7 @@ async fn paid_order_is_confirmed_once(app: TestApp) {
     let text = readable(&mails[0]);
     assert!(text.contains("GHS 2,469.00") && text.contains("GHS 9.98") && text.contains("GHS 2,478.98"), "{text}");
     assert!(text.contains(&format!("https://boxoffice.example/open?to={}", order.self_)), "{text}");
-    assert_eq!(pages(&attachment(&mails[0]).unwrap()), 2);
+    assert_eq!(pdf::pages(&attachment(&mails[0]).unwrap()), 2);
 }
 
 async fn ended_orders_are_mailed(app: TestApp) {
@@ -272,7 +255,7 @@ async fn transfer_is_offered_and_tickets_are_mailed(app: TestApp) {
 
     assert_eq!(mails.len(), 2);
     assert_eq!(subject(&mails[1]), "Your tickets from ama");
-    assert_eq!((attachment(&mails[0]), pages(&attachment(&mails[1]).unwrap())), (None, 2));
+    assert_eq!((attachment(&mails[0]), pdf::pages(&attachment(&mails[1]).unwrap())), (None, 2));
     let text = readable(&mails[0]);
     assert!(serials.iter().all(|serial| !text.contains(serial)), "the tickets are not hers yet");
 }
@@ -480,44 +463,6 @@ async fn cancellation_of_an_event_is_mailed_to_holders(app: TestApp) {
     let mail = readable(app.mails_of(&ama).await.last().unwrap());
     assert!(mail.contains("2 January 2998") && !mail.contains("3 January 2998"), "she knows the first time: {mail}");
     assert!(esis.len() == 1 && esis[0].ends_with("was cancelled"), "{esis:?}");
-}
-
-async fn tickets_are_read_as_pdf(app: TestApp) {
-    let (_, ama, event) = app.create_sale(&[section("Floor", 10.0, 60)]).await;
-    let order = ama.order(&event.sections[0], 50).await.unwrap();
-    let path = format!("{}/tickets.pdf", order.self_);
-    let unpaid = app.get(&ama.key, &path).await;
-    ama.pay(&order).await.unwrap();
-
-    let response = app.request("GET", &path).key(&ama.key).send_raw().await;
-
-    assert_eq!(rejection(&unpaid), (409, "ticket.not-issued"));
-    assert_eq!(response.status().as_u16(), 200);
-    assert_eq!(response.headers()["content-type"], "application/pdf");
-    assert_eq!(response.headers()["cache-control"], "no-store");
-    let pdf = response.bytes().await.unwrap();
-    assert_eq!(pages(&pdf), 50);
-    assert!(pdf.len() < 500_000, "{} bytes", pdf.len());
-}
-
-async fn tickets_show_the_letters_of_every_title(app: TestApp) {
-    let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 10)]).await;
-    let order = ama.order(&event.sections[0], 1).await.unwrap();
-    let mut shown = Vec::new();
-    for title in ["Ɔdɔ ne ɛdɛ: ɖe ƒe ɣi ʋa, ₵10", "Ẹ̀kọ́ ₦500 ŋ ɓ ɗ ƙ", "Việt Nữ Đặng 5₫", "東京\u{FE0F}\u{200D}"]
-    {
-        app.put(&kofi.key, &event.uri, json!({ "title": title })).await;
-        let pdf = app.request("GET", &format!("{}/tickets.pdf", order.self_)).key(&ama.key).send_raw().await;
-        shown.push(letters(&pdf.bytes().await.unwrap()));
-    }
-
-    for (shown, expected) in shown.iter().zip(["Ɔɔɛɖƒɣʋ₵", "Ẹọ́₦ŋɓɗƙ", "ệữĐặ₫", "□"]) {
-        for letter in expected.chars() {
-            assert!(shown.contains(letter), "{letter} in {shown}");
-        }
-        assert_eq!(shown.contains('□'), expected == "□", "{shown}");
-    }
-    assert!(!shown[3].contains(['\u{FE0F}', '\u{200D}']), "{shown:?}");
 }
 
 #[test]

@@ -25,6 +25,7 @@ mod mail_server;
 mod mailbox;
 mod mock_server;
 mod operations;
+pub mod pdf;
 mod pg_binaries;
 mod pg_cluster;
 pub mod postgres;

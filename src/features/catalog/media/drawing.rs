@@ -109,7 +109,7 @@ fn width(font: &FontRef<'_>, size: f32, line: &str) -> f32 {
 fn draw_line(image: &mut RgbaImage, font: &FontRef<'_>, size: f32, line: &str, top: f32) {
     let scaled = font.as_scaled(PxScale::from(size));
     let (mut left, baseline) = ((image.width() as f32 - width(font, size, line)) / 2.0, top + scaled.ascent());
-    for letter in line.chars() {
+    for letter in font::visual_order(line).chars() {
         let mut glyph = scaled.scaled_glyph(letter);
         glyph.position = point(left, baseline);
         left += scaled.h_advance(glyph.id);

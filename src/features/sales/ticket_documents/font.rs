@@ -59,10 +59,11 @@ impl DocumentFont {
         advance / self.units()
     }
 
-    /// Returns a text as the glyphs of the document.
-    pub fn encode(&mut self, text: &str) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(text.len() * 2);
-        for letter in text.chars() {
+    /// Returns a line as the glyphs of the document, from left to right.
+    pub fn encode(&mut self, line: &str) -> Vec<u8> {
+        let line = font::visual_order(line);
+        let mut bytes = Vec::with_capacity(line.len() * 2);
+        for letter in line.chars() {
             let glyph = self.glyphs.remap(self.font.glyph_id(letter).0);
             self.letters.entry(glyph).or_insert(letter);
             bytes.extend(glyph.to_be_bytes());
