@@ -17,6 +17,7 @@ on_both_databases![
     last_administrator_cannot_be_removed,
     staff_appoint_administrator_if_none_is_left,
     administrator_who_is_removed_while_a_request_waits_is_rejected,
+    administrator_who_is_removed_while_a_ticket_is_locked_is_rejected,
 ];
 
 race_tests![concurrent_mutual_removals_leave_one_administrator, concurrent_resignations_leave_one_administrator,];
@@ -251,4 +252,40 @@ async fn administrator_who_is_removed_while_a_request_waits_is_rejected(app: Tes
         assert_eq!(add(&app, &ama.key, &host.uri, &kofi.number).await.status, 201);
     }
     assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (0, 0));
+}
+
+async fn administrator_who_is_removed_while_a_ticket_is_locked_is_rejected(app: TestApp) {
+    app.stop_jobs().await;
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    add(&app, &kofi.key, &host.uri, &ama.number).await;
+    let event = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
+    let serials = ama.order_free_tickets(&event.sections[0], 2).await;
+    let orders = app.read(&format!("/accounts/{}/orders", ama.number)).await;
+    let order = orders["entries"][0]["self"].as_str().unwrap();
+    let admitted = app.admit(&kofi.key, &event, [&serials[0]]).await;
+    let admission = admitted.body[0]["self"].as_str().unwrap();
+    let scans = json!({ "device": "Gate A", "scans": [{ "serial": serials[1], "scanned": "2026-01-01T00:00:00Z" }] });
+
+    for (method, path, body) in [
+        ("POST", format!("{order}/returns"), json!({})),
+        ("POST", format!("{}/offline-scans", event.uri), scans),
+        ("DELETE", admission.to_owned(), Value::Null),
+    ] {
+        let mut removal = app.state.db.begin().await.unwrap();
+        if removal.is_postgres() {
+            removal.query("select id from tickets for update").execute().await.unwrap();
+        }
+        let remove = "delete from host_administrators where account_id = (select id from accounts where username = 'kofi')";
+        removal.query(remove).execute().await.unwrap();
+
+        let request = app.request(method, &path).key(&kofi.key);
+        let request = if body.is_null() { request } else { request.json(&body) };
+        let (response, ()) = join(request.send(), app.commit_when_awaited(removal, 1)).await;
+
+        assert_eq!(rejection(&response), (403, "resource.not-yours"), "{method} {path}: {}", response.body);
+        assert_eq!(add(&app, &ama.key, &host.uri, &kofi.number).await.status, 201);
+    }
+    let statuses: Vec<Value> = app.wallet(&ama).await.iter().map(|ticket| ticket["status"].clone()).collect();
+    assert_eq!(statuses, ["Redeemed", "Issued"]);
 }

@@ -133,7 +133,8 @@ async fn upload_in_tx(app: &App, tx: &mut Tx, caller: &Caller, event: Id, new: &
             },
         }
     }
-    scope.require_token(tx).await?;
+    // The token, or the caller among the host's administrators, may have been removed while the upload waited for the tickets.
+    tokens::authorize(tx, caller, &event).await?.require_token(tx).await?;
     Ok(result)
 }
 

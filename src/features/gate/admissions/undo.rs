@@ -38,6 +38,8 @@ async fn undo_in_tx(app: &App, tx: &mut Tx, caller: &Caller, event: Id, admissio
     }
     tickets::lock_orders(tx, &[row.ticket_id]).await?;
     tickets::lock_by_ids(tx, [row.ticket_id]).await?;
+    // The caller may have been removed from the host's administrators while it waited for the locks.
+    authorize(tx, caller, &event, &row).await?;
     if offline_store::has_conflict(tx, row.id).await? {
         return Err(codes::ADMISSION_CONFLICT.into());
     }

@@ -49,6 +49,8 @@ async fn return_tickets_in_tx(
         request.tickets.as_ref().is_none_or(|serials| serials.iter().any(|serial| serial.0 == ticket.serial))
     };
     let tickets = lock_tickets(app, tx, id, is_named).await?;
+    // The caller may have been removed from the host's administrators while it waited for the locks.
+    service::require_hosts(tx, caller, id).await?;
     let selected = request.tickets.as_deref().map(|serials| select_by_serial(&tickets, serials)).transpose()?;
     require_fulfilled(&order, "returned")?;
     let to_return: Vec<&TicketRow> = match selected {
