@@ -21,6 +21,7 @@ on_both_databases![
     lists_end_with_their_sale,
     entries_are_limited,
     rules_of_sale_apply_to_entries,
+    section_that_changes_while_a_request_waits_decides,
     deleted_account_leaves_its_lists,
     entries_that_cannot_be_served_are_closed,
 ];
@@ -407,6 +408,20 @@ async fn rules_of_sale_apply_to_entries(app: TestApp) {
     let orphan = app.create_listed_event(&event.host, &[section("Floor", 0.0, 1)]).await;
     assert_eq!(app.delete(&kofi.key, &event.host.uri).await.status, 204);
     assert_eq!(rejection(&join(&app, &yaw, &orphan.sections[0], 1).await), (409, "host.removed"));
+}
+
+async fn section_that_changes_while_a_request_waits_decides(app: TestApp) {
+    app.stop_jobs().await;
+    let (_, event) = create_event(&app, 0.0, 1).await;
+    let floor = event.sections[0].as_str();
+    let (ama, yaw) = (app.sign_up("ama").await, app.sign_up("yaw").await);
+    ama.order(floor, 1).await.unwrap();
+    let mut host = app.state.db.begin().await.unwrap();
+    host.query("update sections set active = false").execute().await.unwrap();
+
+    let (joined, ()) = futures::join!(join(&app, &yaw, floor, 1), app.commit_when_awaited(host, 1));
+
+    assert_eq!(rejection(&joined), (409, "section.inactive"));
 }
 
 async fn deleted_account_leaves_its_lists(app: TestApp) {

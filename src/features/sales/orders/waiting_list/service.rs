@@ -40,6 +40,8 @@ async fn join_in_tx(app: &App, tx: &mut Tx, caller: &Caller, uri: SectionUri, ne
     accounts::lock(tx, account).await?.ok_or(Code::KEY_REFUSED)?;
     let event = orders::lock_hosts_and_read_sale_status(tx, [section.event_id]).await?.pop().ok_or(Error::NOT_FOUND)?;
     let places = sections::lock_available(app, tx, [section.id], now).await?.remove(&section.id).ok_or(Error::NOT_FOUND)?;
+    // The host may have changed the section while this request waited for the locks.
+    let section = sections::load(tx, uri, now).await?;
     if new.quantity > section.capacity {
         return Err(Error::invalid("quantity", "is more than the section's capacity"));
     }
