@@ -28,6 +28,7 @@ on_both_databases![
     gateway_failure_leaves_no_payment,
     charge_with_lost_response_is_cancelled,
     failed_cancellation_is_retried,
+    response_is_sent_while_gateway_hangs,
     card_payment_requires_gateway_token,
     only_staff_record_external_payments,
     only_open_order_is_paid,
@@ -212,6 +213,24 @@ async fn failed_cancellation_is_retried(app: TestApp) {
     app.gateway.reject_refunds(false);
     app.expire_due().await;
 
+    assert_eq!(app.gateway.total(), 203.98, "only one of two charges is kept");
+    assert_eq!(app.payments(&order).await, [is(203.98, "Confirmed")]);
+}
+
+async fn response_is_sent_while_gateway_hangs(app: TestApp) {
+    app.stop_jobs().await;
+    let (ama, _, order) = app.create_order(10).await;
+    app.gateway.fail_after_charge(true);
+    app.gateway.block_cancellations(true);
+
+    let failed = app.pay(&ama.key, &order, card_payment()).await;
+
+    assert_eq!(rejection(&failed), (502, "payment.gateway"));
+    assert_eq!(app.gateway.total(), 203.98, "the charge exists, and its cancellation hangs");
+    app.gateway.fail_after_charge(false);
+    app.gateway.block_cancellations(false);
+    assert_eq!(app.pay(&ama.key, &order, card_payment()).await.status, 201);
+    app.expire_due().await;
     assert_eq!(app.gateway.total(), 203.98, "only one of two charges is kept");
     assert_eq!(app.payments(&order).await, [is(203.98, "Confirmed")]);
 }

@@ -27,6 +27,8 @@ use crate::state::{App, Ctx};
 
 /// Age at which a pending payment is abandoned. It is much longer than [`GATEWAY_TIMEOUT`].
 const PENDING_TIMEOUT: Duration = Duration::from_secs(2 * 60);
+/// Time for which a response waits for the refunds of its order. Requests that wait for a slow gateway keep others from being executed.
+const RESPONSE_DELAY: Duration = Duration::from_secs(5);
 
 /// Schedules refunds of all payments of these orders. The orders must be locked and have ended unpaid.
 pub async fn schedule_refunds(app: &App, tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<()> {
@@ -103,11 +105,18 @@ async fn complete(app: &App, tx: &mut Tx, refunds: Vec<Id>) -> Result<()> {
     orders::mail_refunds(app, tx, &refunds).await
 }
 
-/// Has the gateway make a few refunds of one order. Logs errors and returns none, because the change of the order is already
-/// committed. The job [`process_due`] retries failed and remaining refunds.
+/// Has the gateway make a few refunds of one order, for 5 seconds at most. Logs errors and returns none, because the change of the
+/// order is already committed. The job [`process_due`] retries failed and remaining refunds.
 pub async fn process_refunds(ctx: &Ctx, order: Id) {
-    if let Err(error) = process_batch(ctx, Some(order), Id::NONE).await {
-        warn!(ctx.app.log, "the refunds of an order could not be processed"; "order" => %order, "cause" => error.into_log_text());
+    match timeout(RESPONSE_DELAY, process_batch(ctx, Some(order), Id::NONE)).await {
+        Ok(Ok(_)) => {}
+        Ok(Err(error)) => {
+            let cause = error.into_log_text();
+            warn!(ctx.app.log, "the refunds of an order could not be processed"; "order" => %order, "cause" => cause);
+        }
+        Err(_) => {
+            warn!(ctx.app.log, "the payment gateway is slow, so the refunds of an order are left to the job"; "order" => %order);
+        }
     }
 }
 
