@@ -36,14 +36,13 @@ pub async fn credentials(reader: &mut Reader, identification: &str) -> Result<Op
 /// Returns whether that was so. Later changes of the password or the activation wait until this transaction ends, and then end
 /// the new session too.
 pub async fn lock(tx: &mut Tx, account: Id, password_hash: &str, new_hash: &str) -> Result<bool> {
-    let updated = tx
-        .query("update accounts set password_hash = $3 where id = $1 and password_hash = $2 and activated")
-        .bind(account)
-        .bind(password_hash.to_owned())
-        .bind(new_hash.to_owned())
-        .rows_affected()
-        .await?;
-    Ok(updated == 1)
+    let active = tx.select("id from accounts where activated").and_where("id = ?", Some(account));
+    let is_unchanged = active.and_where("password_hash = ?", Some(password_hash.to_owned())).for_update().exists().await?;
+    if is_unchanged && new_hash != password_hash {
+        let update = "update accounts set password_hash = $2 where id = $1";
+        tx.query(update).bind(account).bind(new_hash.to_owned()).execute().await?;
+    }
+    Ok(is_unchanged)
 }
 
 /// Returns the creation time of this key.
