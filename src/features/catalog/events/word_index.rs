@@ -233,7 +233,7 @@ impl WordIndex {
         let number_of_completed: usize = completed.iter().map(|occurrences| occurrences.len()).sum();
         let mut found = match whole.pop_if(|rarest| rarest.len() < number_of_completed) {
             Some(rarest) => self.with_any_of(rarest, &completed),
-            None => union(&completed),
+            None => self.with_words(&completed, number_of_completed),
         };
         for occurrences in whole.into_iter().rev() {
             found = found.into_iter().filter_map(|one| with_word(one, occurrences)).collect();
@@ -243,34 +243,42 @@ impl WordIndex {
 
     /// Returns the occurrences whose entry has any of these words.
     fn with_any_of(&self, occurrences: &[Occurrence], words: &[&[Occurrence]]) -> Vec<Occurrence> {
-        // The words have more occurrences, which are neither copied nor sorted.
-        const ABSENT: u32 = u32::MAX;
-        let mut ranks = vec![ABSENT; self.entries.len()];
+        let ranks = self.lowest_ranks(words);
+        let with_rank =
+            |one: &Occurrence| ranks[one.entry() as usize].map(|rank| one.max(&Occurrence::new(one.entry(), rank)).to_owned());
+        occurrences.iter().filter_map(with_rank).collect()
+    }
+
+    /// Returns the entries of any of these words, each with its lowest rank. `number` is the number of the words' occurrences.
+    fn with_words(&self, words: &[&[Occurrence]], number: usize) -> Vec<Occurrence> {
+        // The rank of each entry takes less time than a sort of many occurrences.
+        if words.len() > 1 && number > self.entries.len() / 16 {
+            let ranks = self.lowest_ranks(words);
+            let entries = (0..).zip(ranks).filter_map(|(entry, rank)| Some(Occurrence::new(entry, rank?)));
+            return entries.collect();
+        }
+        let mut all = words.concat();
+        if words.len() > 1 {
+            all.sort_unstable();
+            all.dedup_by_key(|occurrence| occurrence.entry());
+        }
+        all
+    }
+
+    /// Returns the lowest rank of each entry among these words, which are neither copied nor sorted.
+    fn lowest_ranks(&self, words: &[&[Occurrence]]) -> Vec<Option<u32>> {
+        let mut ranks: Vec<Option<u32>> = vec![None; self.entries.len()];
         for occurrence in words.iter().copied().flatten() {
             let lowest = &mut ranks[occurrence.entry() as usize];
-            *lowest = (*lowest).min(occurrence.rank());
+            *lowest = Some(lowest.map_or(occurrence.rank(), |rank| rank.min(occurrence.rank())));
         }
-        let with_rank = |one: &Occurrence| {
-            let rank = ranks[one.entry() as usize];
-            (rank != ABSENT).then(|| one.max(&Occurrence::new(one.entry(), rank)).to_owned())
-        };
-        occurrences.iter().filter_map(with_rank).collect()
+        ranks
     }
 }
 
 /// Returns the distinct words of a field.
 fn split(words: Option<&String>) -> HashSet<&str> {
     words.into_iter().flat_map(|words| words.split_ascii_whitespace()).collect()
-}
-
-/// Returns the entries of any of these words, each with its lowest rank.
-fn union(words: &[&[Occurrence]]) -> Vec<Occurrence> {
-    let mut all = words.concat();
-    if words.len() > 1 {
-        all.sort_unstable();
-        all.dedup_by_key(|occurrence| occurrence.entry());
-    }
-    all
 }
 
 /// Returns an entry with the higher rank of both, if it has the word with these occurrences.
