@@ -32,6 +32,7 @@ pub use service::{
     PreparedAccount, create, insert, insert_guests, load, prepare, prepare_guest, reset_password, view, view_for,
     view_for_others, views_for,
 };
+pub(in crate::features) use store::columns;
 pub use store::{
     administrators, bytes_sql, can_be_identification, exists, exists_any, find, find_all, find_by_emails, find_by_number,
     find_by_numbers, folded_names_sql, id_for_filter, id_of, id_of_email, lock, lock_all, lock_by_email, set_verified, sizes,

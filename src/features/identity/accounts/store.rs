@@ -20,6 +20,7 @@ macro_rules! columns {
          country, first_address_line, second_address_line, city, state, language, guest, removed"
     };
 }
+pub(in crate::features) use columns;
 
 /// SQL expression for the size of an account `p` in a page, in bytes.
 const BYTES: &str = "600 + octet_length(p.first_name) + octet_length(p.last_name) + octet_length(p.country)

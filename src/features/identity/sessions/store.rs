@@ -24,12 +24,12 @@ pub async fn credentials(reader: &mut Reader, identification: &str) -> Result<Op
     if !accounts::can_be_identification(identification) {
         return Ok(None);
     }
-    reader.query("select id, number, username, email, role, verified, activated, first_name, last_name, title, date_of_birth, phone, country,
-         first_address_line, second_address_line, city, state, language, guest, removed, password_hash
-         from accounts where (lower(username) = lower($1) or lower(email) = lower($1)) and removed = false")
-        .bind(identification.to_owned())
-        .optional()
-        .await
+    let credentials = concat!(
+        "select ",
+        accounts::columns!(),
+        ", password_hash from accounts where (lower(username) = lower($1) or lower(email) = lower($1)) and removed = false"
+    );
+    reader.query(credentials).bind(identification.to_owned()).optional().await
 }
 
 /// Locks the account and sets its password hash to `new_hash`, if the hash is still `password_hash` and the account is active.

@@ -166,13 +166,13 @@ pub async fn insert_tickets(tx: &mut Tx, transfer: Id, tickets: &[Id]) -> Result
 
 /// Locks by ascending identifier and returns the open transfers that an account has sent or received.
 pub async fn lock_open_of(tx: &mut Tx, account: Id) -> Result<Vec<TransferRow>> {
-    let open = tx.select("id, status, sender_id, recipient_id from transfers where status = 'Pending'");
+    let open = tx.select(concat!(columns!(), " from transfers where status = 'Pending'"));
     open.and_where("(sender_id = ? or recipient_id = ?)", Some(account)).for_update().all().await
 }
 
 /// Locks by ascending identifier and returns the open transfers that offer any of these tickets.
 pub async fn lock_open_holding(tx: &mut Tx, tickets: impl IntoIterator<Item = Id>) -> Result<Vec<TransferRow>> {
-    let open = tx.select("id, status, sender_id, recipient_id from transfers where status = 'Pending'");
+    let open = tx.select(concat!(columns!(), " from transfers where status = 'Pending'"));
     let offers = open.push(" and id in (select transfer_id from transfer_tickets where true").and_in("ticket_id", tickets);
     offers.push(")").for_update().all().await
 }
