@@ -5,9 +5,14 @@ use std::collections::BTreeSet;
 use boxoffice::features::insight::account_export::PERSONAL_TABLES;
 use serde_json::{Value, json};
 
-use crate::support::{TestApp, card_payment, entries_of, section};
+use crate::support::{Response, TestApp, card_payment, entries_of, section};
 
-on_both_databases![export_has_everything_about_account, export_covers_every_table_that_names_accounts, export_has_pages];
+on_both_databases![
+    export_has_everything_about_account,
+    export_covers_every_table_that_names_accounts,
+    export_has_pages,
+    export_leaves_nothing_out_while_old_rows_are_deleted,
+];
 
 impl TestApp {
     /// Returns all entries of an export as pairs of type and data.
@@ -97,4 +102,25 @@ async fn export_has_pages(app: TestApp) {
     assert_eq!((entries_of(&rest.body).len(), &rest.body["entries"][0]["type"]), (500, &json!("key")));
     assert_eq!((&end.body["entries"], &end.body["next"]), (&json!([]), &Value::Null));
     assert_eq!(invalid.invalid_arguments(), ["after"]);
+}
+
+async fn export_leaves_nothing_out_while_old_rows_are_deleted(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let many = "insert into login_addresses (account_id, address, seen)
+         with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < 1100)
+         select (select id from accounts where username = 'ama'), 'address ' || (1000 + n), n from numbers";
+    app.execute_sql(many).await;
+    let addresses = |page: &Response| -> Vec<String> {
+        let entries = entries_of(&page.body).iter().filter(|entry| entry["type"] == "loginAddress");
+        entries.map(|entry| entry["data"]["shortenedHash"].as_str().unwrap().to_owned()).collect()
+    };
+
+    let first = app.get(&ama.key, &format!("/accounts/{}/export", ama.number)).await;
+    app.execute_sql("delete from login_addresses where seen <= 100").await;
+    let second = app.get(&ama.key, first.body["next"].as_str().unwrap()).await;
+    let third = app.get(&ama.key, second.body["next"].as_str().unwrap()).await;
+
+    let shown: BTreeSet<String> = [&first, &second, &third].into_iter().flat_map(addresses).collect();
+    let missing: Vec<usize> = (101..=1100).filter(|n| !shown.contains(&format!("address {}", 1000 + n))).collect();
+    assert!(missing.is_empty(), "{missing:?}");
 }

@@ -11,7 +11,8 @@ pub struct PersonalTable {
     /// The tables between this one and the one with the column, as a condition with the account in the place of `?`. Without them,
     /// the column is one of this table.
     pub(super) condition: Option<&'static str>,
-    /// The order of the rows.
+    /// The order of the rows. Those that are deleted after a time begin with the newest one: if some are deleted while the pages are
+    /// read, no other one is left out.
     pub(super) order: &'static str,
     /// The exported columns: their names in the export, SQL expressions and formats. Hashes of secrets are left out.
     pub(super) columns: &'static [(&'static str, &'static str, Format)],
@@ -78,7 +79,7 @@ pub const PERSONAL_TABLES: &[PersonalTable] = &[
         ("language", "language", Plain),
     ]),
     rows("preferences", "account_preferences", "account_id", "account_id").columns(&[("region", "region_id", Id)]),
-    rows("key", "api_keys", "account_id", "id").columns(&[
+    rows("key", "api_keys", "account_id", "id desc").columns(&[
         ("number", "id", Id),
         ("kind", "kind", Plain),
         ("name", "name", Plain),
@@ -88,9 +89,9 @@ pub const PERSONAL_TABLES: &[PersonalTable] = &[
         ("ended", "ended", Time),
         ("lastUsed", "last_used", Time),
     ]),
-    rows("loginAddress", "login_addresses", "account_id", "address")
+    rows("loginAddress", "login_addresses", "account_id", "seen desc, address")
         .columns(&[("shortenedHash", "address", Plain), ("seen", "seen", Time)]),
-    rows("code", "codes", "account_id", "expires").columns(&[
+    rows("code", "codes", "account_id", "expires desc, hash").columns(&[
         ("kind", "kind", Plain),
         ("email", "email", Plain),
         ("expires", "expires", Time),
@@ -173,7 +174,7 @@ pub const PERSONAL_TABLES: &[PersonalTable] = &[
         ("started", "started", Time),
         ("finished", "finished", Time),
     ]),
-    rows("waitingListEntry", "waiting_entries", "account_id", "id").columns(&[
+    rows("waitingListEntry", "waiting_entries", "account_id", "id desc").columns(&[
         ("entry", "id", Id),
         ("section", "section_id", Id),
         ("quantity", "quantity", Plain),
@@ -203,13 +204,13 @@ pub const PERSONAL_TABLES: &[PersonalTable] = &[
     rows("transferredTicket", "transfer_tickets", "transfer_id", "transfer_id, ticket_id")
         .filtered("transfer_id in (select t.id from transfers t where t.sender_id = ? or t.recipient_id = ?)")
         .columns(&[("transfer", "transfer_id", Id), ("ticket", "ticket_id", Id)]),
-    rows("mail", "outbox", "account_id", "id")
+    rows("mail", "outbox", "account_id", "id desc")
         .filtered("(account_id = ? or lower(recipient) = (select lower(a.email) from accounts a where a.id = ?))")
         .columns(&[("template", "template", Plain), ("created", "created", Time), ("failed", "failed", Time)]),
-    rows("mailToEarlierAddress", "outbox", "address_account_id", "id")
+    rows("mailToEarlierAddress", "outbox", "address_account_id", "id desc")
         .filtered("address_account_id = ? and lower(recipient) <> (select lower(a.email) from accounts a where a.id = ?)")
         .columns(&[("template", "template", Plain), ("created", "created", Time), ("failed", "failed", Time)]),
-    rows("auditEntry", "audit", "account_id", "id").columns(&[
+    rows("auditEntry", "audit", "account_id", "id desc").columns(&[
         ("at", "at", Time),
         ("operation", "operation", Plain),
         ("resource", "resource", Plain),
@@ -217,7 +218,7 @@ pub const PERSONAL_TABLES: &[PersonalTable] = &[
         ("code", "code", Plain),
         ("request", "request", Plain),
     ]),
-    rows("idempotencyKey", "idempotency", "key_id", "key_id, hash")
+    rows("idempotencyKey", "idempotency", "key_id", "claimed desc, key_id, hash")
         .filtered("key_id in (select k.id from api_keys k where k.account_id = ?)")
         .columns(&[("key", "key_id", Id), ("claimed", "claimed", Time)]),
 ];
