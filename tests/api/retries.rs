@@ -15,7 +15,9 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::races::count_statuses;
-use crate::support::{ANY_PORT, DAY, PASSWORD, Request, Response, TestApp, User, card_payment, partial_card_payment, rejection};
+use crate::support::{
+    ANY_PORT, DAY, PASSWORD, Request, Response, TestApp, User, card_payment, partial_card_payment, rejection, section,
+};
 
 on_both_databases![
     equivalent_requests_are_replayed,
@@ -34,6 +36,8 @@ on_both_databases![
     late_failure_keeps_stored_response,
     change_without_stored_response_is_rolled_back,
 ];
+
+on_two_servers![duplicate_that_waits_for_claim_is_replayed, different_request_that_waits_for_claim_is_rejected];
 
 /// Builds a zone. Names of zones are not unique.
 fn zone() -> Value {
@@ -245,6 +249,54 @@ async fn duplicate_on_second_server_has_one_effect(app: TestApp) {
         assert_eq!(app.scalar::<i64>("select count(*) from zones").await, round + 1);
     }
     neighbour.stop().await;
+}
+
+/// Sends two requests with the same key at once, each to another server. Both find no earlier one, and then claim the key.
+async fn claim_twice(app: &TestApp, first: Request, second: Request) -> [Response; 2] {
+    app.stop_jobs().await;
+    let mut lock = app.state.db.begin().await.unwrap();
+    lock.query("lock table idempotency in exclusive mode").execute().await.unwrap();
+    let send = |request: Request| request.header("Idempotency-Key", "one").send();
+    let (first, second, ()) = tokio::join!(send(first), send(second), app.commit_when_awaited(lock, 2));
+    [first, second]
+}
+
+async fn duplicate_that_waits_for_claim_is_replayed(app: TestApp) {
+    let [ama, esi, kofi] = [app.sign_up("ama").await, app.sign_up("esi").await, app.sign_up("kofi").await];
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 2)]).await;
+    let items = |tickets: i64| json!({ "items": { event.sections[0].as_str(): tickets } });
+    // In a transaction of its own, in a batch, rejected in a batch, and rejected without a transaction.
+    for (path, user, body, expected) in [
+        ("/zones", &app.staff, zone(), (201, "")),
+        ("/orders", &ama, items(2), (201, "")),
+        ("/orders", &esi, items(1), (409, "section.sold-out")),
+        ("/sessions", &kofi, json!({ "identification": "kofi", "password": "wrong" }), (401, "session.wrong-password")),
+    ] {
+        let request = || app.request("POST", path).key(&user.key).json(&body);
+
+        let responses = claim_twice(&app, request(), request()).await;
+
+        let [first, second] = &responses;
+        assert_eq!((rejection(first), rejection(second)), (expected, expected), "{path}: {first:?} {second:?}");
+        assert_eq!(first.body, second.body);
+        assert_eq!(responses.iter().filter(|response| is_replayed(response)).count(), 1, "{path}: {first:?} {second:?}");
+    }
+    assert_eq!(app.scalar::<i64>("select count(*) from zones").await, 1);
+    assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (0, 2));
+    let records = "select count(*) from audit where operation in ('zone_create', 'order_create')";
+    assert_eq!(app.scalar::<i64>(records).await, 3, "a replay has no record");
+}
+
+async fn different_request_that_waits_for_claim_is_rejected(app: TestApp) {
+    let request = |width: i64| {
+        let zone = json!({ "name": "Sidebar", "width": width, "height": 250 });
+        app.request("POST", "/zones").key(&app.staff.key).json(&zone)
+    };
+
+    let responses = claim_twice(&app, request(300), request(400)).await;
+
+    assert_eq!(count_statuses(&responses, [201, 422]), [1, 1]);
+    assert_eq!(app.scalar::<i64>("select count(*) from zones").await, 1);
 }
 
 async fn concurrent_duplicates_have_one_effect(app: TestApp) {
