@@ -100,6 +100,8 @@ impl From<Error> for ApiError {
                 (rejection.code, rejection.text.into_owned(), Some(rejection.fields), None)
             }
             Error::TooMany(status) => (Code::REQUESTS_TOO_MANY, status.text(), None, None),
+            // For callers that can't send the response: the client gets it with its next attempt.
+            Error::Replayed(_) => return Code::IDEMPOTENCY_UNDER_WAY.into(),
             Error::Database(cause) => {
                 (Code::SERVER_ERROR, Code::SERVER_ERROR.text().to_owned(), None, Some(anyhow::Error::from_boxed(cause)))
             }

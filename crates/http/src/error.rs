@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use anyhow::anyhow;
 use boxoffice_openapi::RequestError;
 pub use boxoffice_openapi::{FieldError, FieldErrorKind};
+use dropshot::Body;
+use http::Response;
 pub use http::StatusCode;
 use serde_json::{Map, Value};
 
@@ -141,6 +143,8 @@ pub enum Error {
     Detailed(Box<DetailedRejection>),
     /// A rate limit is exceeded.
     TooMany(Box<RateLimitStatus>),
+    /// The request was executed before, with this response, which the client receives again. Like an error, it ends the work.
+    Replayed(Box<Response<Body>>),
     /// The database failed. The cause is an `sqlx::Error`.
     Database(Box<dyn std::error::Error + Send + Sync>),
     /// A dependency, such as the database, is unavailable. Nothing was changed, unless the response to a commit was lost: then
@@ -195,6 +199,7 @@ impl Error {
             Self::Rejected(code, text) => Self::Rejected(*code, text.clone()),
             Self::Detailed(rejection) => Self::Detailed(rejection.clone()),
             Self::TooMany(status) => Self::TooMany(status.clone()),
+            Self::Replayed(_) => Code::IDEMPOTENCY_UNDER_WAY.into(),
             Self::Database(cause) => Self::Internal(anyhow!("{cause}")),
             Self::Internal(cause) => Self::Internal(anyhow!("{}", one_line(cause))),
             Self::Unavailable(cause) => Self::Unavailable(anyhow!("{}", one_line(cause))),

@@ -27,7 +27,7 @@ use super::batcher::Batcher;
 use super::transaction::{Db, RetryState, Tx};
 use crate::kernel::audit::{self, AuditRecord};
 use crate::kernel::context::Context;
-use crate::kernel::idempotency::{IdempotentRequest, PreviousOutcome};
+use crate::kernel::idempotency::IdempotentRequest;
 
 /// Requests in a batch. With as many, the cost that each of them has by itself outweighs their share of the commit.
 const MAX_REQUESTS: usize = 100;
@@ -123,15 +123,15 @@ where
     db.metrics().batch.observe(count as f64);
     let all: Vec<&B> = operations.iter().collect();
     match execute(&*app, &db, &all, &participants.iter().collect::<Vec<_>>()).await {
-        Ok((tx, outcomes)) => {
-            let committed = commit(tx, participants, outcomes).await;
+        Ok((tx, results)) => {
+            let committed = commit(tx, participants, results).await;
             Ok(repeat_with(|| committed.as_ref().copied().map_err(Error::clone_lossy)).take(count).collect())
         }
         Err(error) if error.is_definite() && count > 1 => {
             let mut committed = Vec::with_capacity(count);
             for (operation, participant) in operations.iter().zip(participants) {
                 committed.push(match execute(&*app, &db, &[operation], &[&participant]).await {
-                    Ok((tx, outcomes)) => commit(tx, vec![participant], outcomes).await,
+                    Ok((tx, results)) => commit(tx, vec![participant], results).await,
                     Err(error) => Err(error),
                 });
             }
@@ -141,16 +141,13 @@ where
     }
 }
 
-/// The result of a request, or the outcome of an earlier request with the same `Idempotency-Key`.
-type BatchResult<R> = Result<Result<R>, PreviousOutcome>;
-
 /// Executes a batch in a transaction of its own, and retries it as `transaction!` does.
 async fn execute<A, B>(
     app: &A,
     db: &Db,
     batch: &[&B],
     participants: &[&Participant<B::Output>],
-) -> Result<(Tx, Vec<BatchResult<B::Output>>)>
+) -> Result<(Tx, Vec<Result<B::Output>>)>
 where
     A: Sync,
     B: BatchOperation<A>,
@@ -161,8 +158,8 @@ where
             let span = Span::of_batch("batch", participants.iter().map(|participant| &participant.span));
             span.set("boxoffice.batch.requests", || (participants.len() as i64).into());
             let mut tx = db.begin().await?.traced(&span);
-            let outcomes = execute_in(app, &mut tx, batch, participants).await?;
-            Ok((tx, outcomes))
+            let results = execute_in(app, &mut tx, batch, participants).await?;
+            Ok((tx, results))
         };
         if let ControlFlow::Break(executed) = db.should_retry(executed.await, &mut retries).await {
             return executed;
@@ -175,38 +172,28 @@ async fn execute_in<A, B>(
     tx: &mut Tx,
     batch: &[&B],
     participants: &[&Participant<B::Output>],
-) -> Result<Vec<BatchResult<B::Output>>>
+) -> Result<Vec<Result<B::Output>>>
 where
     A: Sync,
     B: BatchOperation<A>,
 {
     let requests: Vec<Option<&IdempotentRequest>> =
         participants.iter().map(|participant| participant.request.as_deref()).collect();
-    let previous = IdempotentRequest::claim_all(tx, &requests).await?;
-    let new: Vec<&B> = batch.iter().zip(&previous).filter(|(_, previous)| previous.is_none()).map(|(new, _)| *new).collect();
+    let claims = IdempotentRequest::claim_all(tx, &requests).await?;
+    let new: Vec<&B> = batch.iter().zip(&claims).filter(|(_, claim)| claim.is_ok()).map(|(new, _)| *new).collect();
     let results = AssertUnwindSafe(B::execute(app, tx, &new)).catch_unwind().await;
     let mut results = results.unwrap_or_else(|_| Err(Error::Internal(anyhow!("a batch has panicked"))))?.into_iter();
-    let outcome = |previous: Option<PreviousOutcome>| match previous {
-        Some(previous) => Ok(Err(previous)),
-        None => Ok(Ok(Error::split_rejection(results.next().unwrap_or_else(|| Err(no_result())))?)),
-    };
-    previous.into_iter().map(outcome).collect()
+    let result =
+        |claim: Result<()>| Error::split_rejection(claim.and_then(|()| results.next().unwrap_or_else(|| Err(no_result()))));
+    claims.into_iter().map(result).collect()
 }
 
 /// Sends each request its result, collects the audit records and commits.
-async fn commit<R>(mut tx: Tx, participants: Vec<Participant<R>>, outcomes: Vec<BatchResult<R>>) -> Result<()> {
+async fn commit<R>(mut tx: Tx, participants: Vec<Participant<R>>, results: Vec<Result<R>>) -> Result<()> {
     let mut sent = Vec::with_capacity(participants.len());
-    for (participant, outcome) in participants.into_iter().zip(outcomes) {
+    for (participant, result) in participants.into_iter().zip(results) {
         let (record, receiver) = oneshot::channel();
-        let result = match (outcome, participant.request) {
-            (Ok(result), request) => {
-                sent.push(SentResult { is_rejected: result.is_err(), request, record: receiver });
-                result
-            }
-            // An earlier request has the audit record.
-            (Err(previous), Some(request)) => Err(request.set_previous(previous)),
-            (Err(_), None) => continue,
-        };
+        sent.push(SentResult { is_rejected: result.is_err(), request: participant.request, record: receiver });
         // A request whose client has disconnected drops the record's sender, too.
         let _disconnected = participant.reply.send((result, record));
     }
@@ -214,7 +201,7 @@ async fn commit<R>(mut tx: Tx, participants: Vec<Participant<R>>, outcomes: Vec<
     for SentResult { is_rejected, request, record } in sent {
         match record.await {
             Ok(record) => records.extend(record),
-            // It has changed nothing but its claim, and may be sent again.
+            // It has changed nothing but its claim, if it has one, and may be sent again.
             Err(_) if is_rejected => {
                 if let Some(request) = request {
                     request.release(&mut tx).await?;
@@ -229,9 +216,9 @@ async fn commit<R>(mut tx: Tx, participants: Vec<Participant<R>>, outcomes: Vec<
 
 /// A result that was sent to a request of a batch, which sends its audit record in return.
 struct SentResult {
-    /// True if the request was rejected, and so has changed nothing but its claim.
+    /// True if the request was rejected or replayed, and so has changed nothing but its claim.
     is_rejected: bool,
-    /// The request if it has claimed an `Idempotency-Key`.
+    /// The request if it carries an `Idempotency-Key`.
     request: Option<Arc<IdempotentRequest>>,
     record: oneshot::Receiver<Option<AuditRecord>>,
 }

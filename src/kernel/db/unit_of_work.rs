@@ -184,8 +184,8 @@ impl UnitOfWork {
     /// retries.
     ///
     /// # Errors
-    /// Returns an error if no connection is free in time, SQLite's write lock is held by another process for too long, the
-    /// request's `Idempotency-Key` is already in use, or the unit of work is read-only.
+    /// Returns an error if no connection is free in time, SQLite's write lock is held by another process for too long, an earlier
+    /// attempt has [claimed](IdempotentRequest::claim) the request, or the unit of work is read-only.
     pub async fn begin(&self) -> Result<Tx> {
         if matches!(self.mode, Mode::ReadOnly | Mode::PreconditionCheck) {
             return Err(Error::Internal(anyhow!("a request that only reads has begun a transaction")));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use boxoffice_http::ApiError;
-use boxoffice_http::error::{Code, Error};
+use boxoffice_http::error::{Code, Error, Result};
 use boxoffice_openapi::{Contract, Operation};
 use dropshot::Body;
 use futures::FutureExt;
@@ -110,7 +110,8 @@ impl AuditContext<'_> {
     }
 }
 
-/// Runs `handler`, which works in `unit`, and commits. `request` is there if the client has sent an `Idempotency-Key`.
+/// Runs `handler`, which works in `unit`, and commits. `request` is there if the client has sent an `Idempotency-Key`. If it was
+/// executed before, returns the stored response.
 ///
 /// # Errors
 /// With the rejection or the failure to be returned.
@@ -119,12 +120,17 @@ pub async fn execute(
     audit: AuditContext<'_>,
     unit: &UnitOfWork,
     request: Option<Arc<IdempotentRequest>>,
-    handler: impl Future<Output = ResponseResult> + Send,
+    handler: impl Future<Output = Result<Response<Body>>> + Send,
 ) -> ResponseResult {
-    let outcome = match request.clone() {
+    let executed = match request.clone() {
         None => run_and_commit(kernel, audit, unit, None, handler).await,
         // Boxed, because few requests get here: it keeps the future of all others small.
         Some(request) => execute_idempotent(kernel, audit, unit, request, handler).boxed().await,
+    };
+    let outcome = match executed {
+        Ok(outcome) => outcome,
+        Err(Error::Replayed(response)) => Ok(*response),
+        Err(error) => Err(error.into()),
     };
     if is_server_failure(&outcome)
         && let Some(work) = unit.take_after_failure()
@@ -149,7 +155,7 @@ async fn recover(db: Db, log: Logger, request: Option<Arc<IdempotentRequest>>, w
     info!(log, "a failed request was released, and may be sent again");
 }
 
-async fn recover_once(db: &Db, request: Option<&IdempotentRequest>, work: &AfterFailure) -> Result<(), Error> {
+async fn recover_once(db: &Db, request: Option<&IdempotentRequest>, work: &AfterFailure) -> Result<()> {
     work().await?;
     match request {
         Some(request) => transaction!(db, |tx| request.release(tx).await),
@@ -162,18 +168,16 @@ async fn execute_idempotent(
     audit: AuditContext<'_>,
     unit: &UnitOfWork,
     request: Arc<IdempotentRequest>,
-    handler: impl Future<Output = ResponseResult> + Send,
-) -> ResponseResult {
+    handler: impl Future<Output = Result<Response<Body>>> + Send,
+) -> Result<ResponseResult> {
     // The request in progress will have the audit record.
     let _guard = kernel.in_progress.enter(&request).ok_or(Code::IDEMPOTENCY_UNDER_WAY)?;
     // Not in the `match`, which would hold the connection while a rejection waits for one to write with.
-    let previous = request.look_up(&mut kernel.db.read().await?.traced(unit.span())).await?;
-    match previous {
-        Some(previous) if previous.is_other_request() => {
-            audit_rejection(kernel, audit, Code::IDEMPOTENCY_OTHER_REQUEST.into()).await
-        }
-        Some(previous) => Ok(previous.into_response()?),
-        None => run_and_commit(kernel, audit, unit, Some(request), handler).await,
+    let found = request.require_new(&mut kernel.db.read().await?.traced(unit.span())).await;
+    match found {
+        Ok(()) => run_and_commit(kernel, audit, unit, Some(request), handler).await,
+        Err(Error::Rejected(code @ Code::IDEMPOTENCY_OTHER_REQUEST, _)) => Ok(audit_rejection(kernel, audit, code.into()).await),
+        Err(error) => Err(error),
     }
 }
 
@@ -189,17 +193,24 @@ pub async fn audit_rejection(kernel: &Kernel, audit: AuditContext<'_>, error: Ap
     rejected
 }
 
+/// Runs `handler`, and commits its outcome, which it returns.
+///
+/// # Errors
+/// Returns an error if the database fails, or if an earlier attempt has [claimed](IdempotentRequest::claim) the request; that attempt
+/// has the audit record.
 async fn run_and_commit(
     kernel: &Kernel,
     audit: AuditContext<'_>,
     unit: &UnitOfWork,
     request: Option<Arc<IdempotentRequest>>,
-    handler: impl Future<Output = ResponseResult> + Send,
-) -> ResponseResult {
-    let outcome = check_precondition(unit, handler.await).await;
-    if let Some(previous) = request.as_ref().and_then(|request| request.take_previous()) {
-        return Ok(previous.into_response()?);
-    }
+    handler: impl Future<Output = Result<Response<Body>>> + Send,
+) -> Result<ResponseResult> {
+    let outcome = match handler.await {
+        Err(error @ (Error::Replayed(_) | Error::Rejected(Code::IDEMPOTENCY_UNDER_WAY | Code::IDEMPOTENCY_OTHER_REQUEST, _))) => {
+            return Err(error);
+        }
+        outcome => check_precondition(unit, outcome.map_err(ApiError::from)).await,
+    };
     let (stored, outcome) = match request {
         None => (None, outcome),
         Some(request) => {
@@ -210,24 +221,22 @@ async fn run_and_commit(
     let is_unrecorded = is_unrecorded(&outcome);
     match unit.take_uncommitted() {
         // Dropping it rolls the batch back if this request has changed anything.
-        Some(Uncommitted::Batch(_)) if is_unrecorded => return outcome,
+        Some(Uncommitted::Batch(_)) if is_unrecorded => return Ok(outcome),
         Some(Uncommitted::Batch(pending)) => pending.commit(Some(audit.record(kernel, &outcome, stored))).await?,
         // Dropping it rolls the transaction back.
-        Some(Uncommitted::Transaction(_)) if is_server_failure(&outcome) => return outcome,
+        Some(Uncommitted::Transaction(_)) if is_server_failure(&outcome) => return Ok(outcome),
         Some(Uncommitted::Transaction(tx)) => {
             commit(tx, audit.record(kernel, &outcome, stored), is_unrecorded).boxed().await?;
         }
         // A failure after a first commit is recorded, and the request stays in progress until it is released.
         None if audit.is_mutating() && (!is_unrecorded || unit.is_committed()) => {
             let record = audit.record(kernel, &outcome, stored.filter(|_| !is_unrecorded));
-            if let Some(previous) = kernel.audit.write(&kernel.db, record).boxed().await? {
-                return Ok(previous.into_response()?);
-            }
+            kernel.audit.write(&kernel.db, record).boxed().await?;
         }
         None => {}
     }
     unit.run_after_commit().await;
-    outcome
+    Ok(outcome)
 }
 
 /// Checks the precondition of a request that committed nothing, such as a change without effect.
@@ -244,7 +253,7 @@ async fn check_precondition(unit: &UnitOfWork, outcome: ResponseResult) -> Respo
 }
 
 /// Adds the audit record and the stored response to the transaction of the change, and commits it.
-async fn commit(mut tx: Tx, record: AuditRecord, is_unrecorded: bool) -> Result<(), Error> {
+async fn commit(mut tx: Tx, record: AuditRecord, is_unrecorded: bool) -> Result<()> {
     if is_unrecorded {
         // The payment gateway has failed: the request may be sent again.
         audit::insert(&mut tx, &record.entry).await?;
@@ -258,7 +267,7 @@ async fn commit(mut tx: Tx, record: AuditRecord, is_unrecorded: bool) -> Result<
 }
 
 /// Returns the response in the form in which it is stored, and the outcome unchanged.
-async fn store_response(outcome: ResponseResult) -> Result<(StoredResponse, ResponseResult), ApiError> {
+async fn store_response(outcome: ResponseResult) -> Result<(StoredResponse, ResponseResult)> {
     match outcome {
         Ok(response) => {
             let (stored, response) = StoredResponse::of(response).await?;

@@ -14,8 +14,8 @@ use boxoffice_http::{
 };
 use boxoffice_openapi::{Contract, Operation, ParsedRequest, Scope};
 use dropshot::Body;
+use futures::FutureExt;
 use futures::future::BoxFuture;
-use futures::{FutureExt, TryFutureExt};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, Uri, header};
 
 use super::endpoint::Endpoint;
@@ -175,7 +175,7 @@ impl<A: AppState> AppHandler<A> {
         let precondition = self.precondition(metadata, principal, &incoming);
         let unit = UnitOfWork::of_request(kernel.db.clone(), idempotent.clone(), precondition, incoming.span.clone());
         let ctx = self.context(Arc::clone(&unit));
-        let response = (endpoint.run)(EndpointRequest { ctx, caller, incoming }).map_err(ApiError::from);
+        let response = (endpoint.run)(EndpointRequest { ctx, caller, incoming });
         // Boxed to keep this future small: it is moved through several layers.
         execute(kernel, audit, &unit, idempotent, response).boxed().await
     }

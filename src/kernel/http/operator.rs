@@ -13,7 +13,6 @@ use boxoffice_http::traces::Span;
 use boxoffice_http::{ApiError, IncomingRequest, etag};
 use boxoffice_openapi::{Contract, Scope};
 use dropshot::Body;
-use futures::TryFutureExt;
 use http::{HeaderMap, Method, Request, Response, Uri};
 use serde_json::Value;
 
@@ -77,7 +76,7 @@ impl<A: AppState> Operator<A> {
         let incoming = Box::new(IncomingRequest { id, client_address, head, arguments, span });
         let run = |unit: &Arc<UnitOfWork>| {
             let ctx = Context { app: Arc::clone(&self.app), unit: Arc::clone(unit) };
-            (endpoint.run)(EndpointRequest { ctx, caller: Some(self.caller.clone()), incoming }).map_err(ApiError::from)
+            (endpoint.run)(EndpointRequest { ctx, caller: Some(self.caller.clone()), incoming })
         };
         let db = self.app.kernel().db.clone();
         let response = if endpoint.metadata.is_mutating() {

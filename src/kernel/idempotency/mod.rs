@@ -15,8 +15,6 @@ use std::time::Duration;
 
 use boxoffice_http::error::{Code, Error, Result};
 use boxoffice_openapi::ParsedRequest;
-use dropshot::Body;
-use http::Response;
 use parking_lot::Mutex;
 use serde_json::Value;
 pub use stored_response::{ResponseCipher, StoredResponse};
@@ -42,8 +40,6 @@ pub struct IdempotentRequest {
     attempt: i64,
     started: Timestamp,
     cipher: ResponseCipher,
-    /// The outcome that was found when this attempt tried to claim the row.
-    previous: Mutex<Option<PreviousOutcome>>,
 }
 
 /// The data of a new [`IdempotentRequest`].
@@ -62,16 +58,6 @@ pub struct NewRequest<'a> {
     pub arguments: &'a ParsedRequest,
     /// The time of the attempt.
     pub now: Timestamp,
-}
-
-/// The outcome of an earlier attempt.
-pub enum PreviousOutcome {
-    /// It has this response.
-    Completed(StoredResponse),
-    /// It is under way.
-    UnderWay,
-    /// It was a different request with the same key.
-    OtherRequest,
 }
 
 #[derive(sqlx_macros::FromRow)]
@@ -101,44 +87,45 @@ impl IdempotentRequest {
             attempt: rand::random(),
             started: now,
             cipher,
-            previous: Mutex::new(None),
         })
     }
 
-    /// Returns the outcome of an earlier attempt, if there was one.
-    pub async fn look_up(&self, reader: &mut Reader) -> Result<Option<PreviousOutcome>> {
+    /// Requires that the request was not sent before.
+    ///
+    /// # Errors
+    /// [`Error::Replayed`] with the stored response, [`Code::IDEMPOTENCY_UNDER_WAY`] if an earlier attempt has none yet, or
+    /// [`Code::IDEMPOTENCY_OTHER_REQUEST`] if the key belongs to a different request.
+    pub async fn require_new(&self, reader: &mut Reader) -> Result<()> {
         let row: Option<Row> = reader
             .query("select fingerprint, claimed, answer from idempotency where key_id = $1 and hash = $2")
             .bind(self.key)
             .bind(self.hash.clone())
             .optional()
             .await?;
-        let Some(row) = row.filter(|row| row.claimed > self.started.minus(RETENTION)) else { return Ok(None) };
+        let Some(row) = row.filter(|row| row.claimed > self.started.minus(RETENTION)) else { return Ok(()) };
         if row.fingerprint != self.fingerprint {
-            return Ok(Some(PreviousOutcome::OtherRequest));
+            return Err(Code::IDEMPOTENCY_OTHER_REQUEST.into());
         }
         match row.answer {
-            Some(encrypted) => Ok(Some(PreviousOutcome::Completed(self.cipher.decrypt(&encrypted, &self.fingerprint)?))),
-            None => Ok((row.claimed > self.started.minus(LEASE)).then_some(PreviousOutcome::UnderWay)),
+            Some(encrypted) => Err(Error::Replayed(self.cipher.decrypt(&encrypted, &self.fingerprint)?.replay()?.into())),
+            None if row.claimed > self.started.minus(LEASE) => Err(Code::IDEMPOTENCY_UNDER_WAY.into()),
+            None => Ok(()),
         }
     }
 
     /// Claims the request in the first transaction of its work.
     ///
     /// # Errors
-    /// Returns an error if an earlier attempt has claimed it; [`take_previous`](Self::take_previous) then returns its outcome.
+    /// Like [`require_new`](Self::require_new), if an earlier attempt has claimed it.
     pub async fn claim(&self, tx: &mut Tx) -> Result<()> {
-        match Self::claim_all(tx, &[Some(self)]).await?.pop().flatten() {
-            Some(previous) => Err(self.set_previous(previous)),
-            None => Ok(()),
-        }
+        Self::claim_all(tx, &[Some(self)]).await?.into_iter().collect()
     }
 
-    /// Claims each of these requests, or returns the outcome of its earlier attempt.
-    pub async fn claim_all(tx: &mut Tx, requests: &[Option<&Self>]) -> Result<Vec<Option<PreviousOutcome>>> {
+    /// Claims each of these requests, and returns the result of each [`claim`](Self::claim).
+    pub async fn claim_all(tx: &mut Tx, requests: &[Option<&Self>]) -> Result<Vec<Result<()>>> {
         let mut sorted: Vec<&Self> = requests.iter().copied().flatten().collect();
         if sorted.is_empty() {
-            return Ok(requests.iter().map(|_| None).collect());
+            return Ok(requests.iter().map(|_| Ok(())).collect());
         }
         // Servers take the row locks in the same order.
         sorted.sort_by_key(|request| (request.key, &request.hash));
@@ -165,27 +152,17 @@ impl IdempotentRequest {
             .all()
             .await?;
         let claimed: HashSet<(Id, &str)> = claimed.iter().map(|(key, hash)| (*key, hash.as_str())).collect();
-        let mut outcomes = Vec::with_capacity(requests.len());
+        let mut claims = Vec::with_capacity(requests.len());
         for request in requests {
-            outcomes.push(match request {
+            claims.push(match request {
                 Some(request) if !claimed.contains(&(request.key, request.hash.as_str())) => {
-                    Some(request.look_up(tx).await?.unwrap_or(PreviousOutcome::UnderWay))
+                    let found = request.require_new(tx).await;
+                    Error::split_rejection(found.and_then(|()| Err(Code::IDEMPOTENCY_UNDER_WAY.into())))?
                 }
-                _ => None,
+                _ => Ok(()),
             });
         }
-        Ok(outcomes)
-    }
-
-    /// Records the outcome of an earlier attempt, and returns the error with which this attempt ends.
-    pub fn set_previous(&self, previous: PreviousOutcome) -> Error {
-        *self.previous.lock() = Some(previous);
-        Code::IDEMPOTENCY_UNDER_WAY.into()
-    }
-
-    /// Returns the outcome that was found when this attempt tried to claim the request.
-    pub fn take_previous(&self) -> Option<PreviousOutcome> {
-        self.previous.lock().take()
+        Ok(claims)
     }
 
     /// Stores responses. A request that another attempt has claimed meanwhile keeps that attempt's response.
@@ -225,25 +202,6 @@ impl IdempotentRequest {
             .bind(self.attempt)
             .execute()
             .await
-    }
-}
-
-impl PreviousOutcome {
-    /// Returns whether the key was used for a different request.
-    pub fn is_other_request(&self) -> bool {
-        matches!(self, Self::OtherRequest)
-    }
-
-    /// Returns the stored response.
-    ///
-    /// # Errors
-    /// [`Code::IDEMPOTENCY_UNDER_WAY`] or [`Code::IDEMPOTENCY_OTHER_REQUEST`].
-    pub fn into_response(self) -> Result<Response<Body>> {
-        match self {
-            Self::Completed(response) => response.replay(),
-            Self::UnderWay => Err(Code::IDEMPOTENCY_UNDER_WAY.into()),
-            Self::OtherRequest => Err(Code::IDEMPOTENCY_OTHER_REQUEST.into()),
-        }
     }
 }
 
