@@ -20,7 +20,11 @@ on_both_databases![
     administrator_who_is_removed_while_a_ticket_is_locked_is_rejected,
 ];
 
-race_tests![concurrent_mutual_removals_leave_one_administrator, concurrent_resignations_leave_one_administrator,];
+race_tests![
+    concurrent_mutual_removals_leave_one_administrator,
+    concurrent_resignations_leave_one_administrator,
+    concurrent_deletion_and_resignation_are_as_one_after_the_other,
+];
 
 async fn add(app: &TestApp, key: &str, host: &str, account: &str) -> Response {
     app.post(key, &format!("{host}/administrators"), json!({ "account": account })).await
@@ -180,6 +184,29 @@ async fn concurrent_resignations_leave_one_administrator(app: TestApp) {
     assert_eq!(left.iter().filter(|response| response.status == 204).count(), 3);
     assert_eq!(left.iter().filter(|response| rejection(response) == (409, "administrator.last")).count(), 1);
     assert_eq!(administrators(&app, &uri).await.len(), 1);
+}
+
+/// If the resignation is first, the deletion leaves the host without an administrator, as any deletion of the last one.
+async fn concurrent_deletion_and_resignation_are_as_one_after_the_other(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    for round in 0..5 {
+        let kofi = app.sign_up(&format!("kofi{round}")).await;
+        let uri = app.create_host(&kofi).await.uri;
+        add(&app, &kofi.key, &uri, &ama.number).await;
+
+        let resignation = remove(&app, &ama.key, &uri, &ama.number);
+        let (removed, resigned) = join(app.delete(&app.staff.key, &format!("/accounts/{}", kofi.number)), resignation).await;
+
+        assert_eq!(removed.status, 204, "{}", removed.body);
+        match rejection(&resigned) {
+            (204, _) => {
+                assert_eq!(administrators(&app, &uri).await, [""; 0]);
+                assert_eq!(add(&app, &app.staff.key, &uri, &ama.number).await.status, 201, "staff appoint another one");
+            }
+            (409, "administrator.last") => assert_eq!(administrators(&app, &uri).await.join(" "), ama.number),
+            other => panic!("{other:?}"),
+        }
+    }
 }
 
 async fn staff_appoint_administrator_if_none_is_left(app: TestApp) {

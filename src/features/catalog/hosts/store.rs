@@ -140,7 +140,8 @@ pub async fn delete_administrator(tx: &mut Tx, host: Id, account: Id) -> Result<
     Ok(tx.query(delete).bind(host).bind(account).rows_affected().await? == 1)
 }
 
-/// Removes an account from the administrators of every host.
+/// Removes an account that is deleted from the administrators of every host. It needs no lock of the hosts: if another administrator is
+/// removed at the same time, the outcome is that of the removal before the deletion, and a deletion may leave a host without any.
 pub async fn delete_administrator_everywhere(tx: &mut Tx, account: Id) -> Result<()> {
     tx.query("delete from host_administrators where account_id = $1").bind(account).execute().await
 }
