@@ -206,7 +206,8 @@ async fn run_to_end<A: AppState>(
     }
 }
 
-/// Writes to the database, to check that this is possible: stores the time in the table of the jobs.
+/// Writes to the database, to check that this is possible: stores the time in the table of the jobs, in a row that belongs to no job and
+/// is in no list. It commits the row, because SQLite doesn't notice a full disk before.
 ///
 /// # Errors
 /// Returns an error if the database rejects changes.
