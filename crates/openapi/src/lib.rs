@@ -16,6 +16,7 @@
 //!
 //! The crate doesn't depend on the server. [`drift`] compares the document with the one that the server's code generates.
 
+mod builtin_object;
 pub mod callback;
 mod charset_policy;
 mod composition;
@@ -43,6 +44,7 @@ mod scope;
 mod security;
 mod source;
 mod subtypes;
+mod urlencoded_form;
 mod value_kind;
 
 use std::collections::{BTreeSet, HashMap};
@@ -56,6 +58,7 @@ use callback::Callback;
 use resolver::References;
 use response::{ResponseSpec, Violation, ViolationKind};
 
+pub use builtin_object::{is_blank, is_blank_text};
 pub use charset_policy::{AllowedCharacters, is_forbidden};
 pub use deprecation::Deprecation;
 pub use error::{FieldError, FieldErrorKind, RequestError};
@@ -64,7 +67,7 @@ pub use json::repeated_name;
 pub use parameter::{Parameter, ParameterLocation, Style};
 pub use path::{PathTemplate, segments};
 pub use request::ParsedRequest;
-pub use request_body::{RequestBody, is_blank, is_blank_text};
+pub use request_body::RequestBody;
 pub use resolver::{escape, resolve};
 pub use sample::{ExampleUse, PNG_PIXEL, Sampler};
 pub use schema::{Direction, EXTENSIBLE_ENUM, Schema, compile, counted, field_values, to_plain_string};

@@ -12,10 +12,10 @@ use serde_json::{Map, Value};
 use crate::json;
 use crate::multipart::{Multipart, Parts, boundary};
 use crate::parameter::{Parameter, ParameterLocation};
-use crate::request_body::{FORM, Form};
 use crate::resolver::{References, escape};
 use crate::schema::{Direction, Schema, counted, error_message};
 use crate::schema_registry::WRITE_ONLY;
+use crate::urlencoded_form::{FORM, Form};
 use crate::value_kind::{ValueKind, kinds};
 
 /// A declared response of an operation.
