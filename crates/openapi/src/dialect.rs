@@ -15,12 +15,13 @@
 //! Real documents have mistakes. A keyword with an invalid value and a reference without a target are removed, each with a warning,
 //! so that the rest of the document is usable.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::{Map, Value, json};
 
 use crate::resolver::{collect_references, escape, has_names, is_data, target};
 use crate::schema::{SubschemaForm, compile, subschema_form};
+use crate::source::readable;
 use crate::{cycles, subtypes};
 
 /// The types of JSON Schema, except `null`.
@@ -136,12 +137,12 @@ impl Converter {
         if let Some(pattern) = node.get("pattern").and_then(Value::as_str) {
             let compile_error = || compile(&json!({ "pattern": pattern })).err().map(|error| format!("{error:#}"));
             if let Some(error) = self.pattern_errors.entry(pattern.to_owned()).or_insert_with(compile_error) {
-                self.warnings.push(format!("the pattern at {}/pattern is not checked: {error}", at.pointer()));
+                self.warnings.push(format!("the pattern at {}/pattern is not checked: {error}", readable(&at.pointer())));
                 node.remove("pattern");
             }
         }
         if node.get("externalValue").is_some_and(Value::is_string) {
-            let pointer = at.pointer();
+            let pointer = readable(&at.pointer());
             self.warnings
                 .push(format!("the example at {pointer} is not served: put its externalValue into the document, as `value`"));
         }
@@ -151,7 +152,7 @@ impl Converter {
             // Keywords beside a reference have a meaning in schemas only.
             convert_reference(node, self.is_3_1 && !REFERENCE_OBJECTS.contains(&at.keyword), definitions);
         }
-        if is_schema(node) {
+        if is_schema(node, at.keyword) {
             if self.is_3_1 {
                 // A keyword of OpenAPI 3.0 only. The conversion of types adds it again.
                 node.shift_remove("nullable");
@@ -170,7 +171,7 @@ impl Converter {
         for keyword in invalid {
             let value = schema.shift_remove(&keyword).unwrap_or_default();
             let value: String = value.to_string().chars().take(60).collect();
-            self.warnings.push(format!("{keyword} at {} is ignored: it can't be {value}", at.pointer()));
+            self.warnings.push(format!("{keyword} at {} is ignored: it can't be {value}", readable(&at.pointer())));
         }
     }
 }
@@ -180,9 +181,12 @@ fn is_schema_keyword(keyword: &str) -> bool {
     SCHEMA_KEYWORDS.contains(&keyword) || subschema_form(keyword).is_some()
 }
 
-/// Returns whether a node is a schema. A parameter has some of the same keywords in old documents.
-fn is_schema(node: &Map<String, Value>) -> bool {
+/// Returns whether a node is a schema. `keyword` is the nearest one on the way to it. A parameter has some of the same keywords in old
+/// documents.
+fn is_schema(node: &Map<String, Value>, keyword: &str) -> bool {
+    let is_place_of_schema = ["schema", "schemas"].contains(&keyword) || subschema_form(keyword).is_some();
     let has_type = match node.get("type") {
+        Some(_) if is_place_of_schema => true,
         Some(Value::String(kind)) => TYPES.contains(&kind.as_str()) || ["any", "file", "null"].contains(&kind.as_str()),
         Some(Value::Array(_)) => true,
         _ => false,
@@ -194,12 +198,9 @@ fn is_schema(node: &Map<String, Value>) -> bool {
 fn is_valid_keyword(keyword: &str, value: &Value) -> bool {
     let is_subschema = |value: &Value| value.is_object() || value.is_boolean();
     let is_list_of_names = |value: &Value| value.as_array().is_some_and(|names| names.iter().all(Value::is_string));
+    let is_type = |value: &Value| value.as_str().is_some_and(|kind| TYPES.contains(&kind) || kind == "null");
     match keyword {
-        "type" => match value {
-            Value::String(kind) => TYPES.contains(&kind.as_str()) || kind == "null",
-            Value::Array(kinds) => kinds.iter().all(Value::is_string),
-            _ => false,
-        },
+        "type" => is_type(value) || value.as_array().is_some_and(|kinds| kinds.iter().all(is_type)),
         "multipleOf" => value.as_f64().is_some_and(|step| step > 0.0),
         "minimum" | "maximum" => value.is_number(),
         "exclusiveMinimum" | "exclusiveMaximum" => value.is_number() || value.is_boolean(),
@@ -223,6 +224,12 @@ fn is_valid_keyword(keyword: &str, value: &Value) -> bool {
 
 /// Corrects mistakes with an evident meaning.
 fn correct_mistakes(schema: &mut Map<String, Value>) {
+    // The type null without quotes is another value in YAML.
+    match schema.get_mut("type") {
+        Some(kind @ Value::Null) => *kind = json!("null"),
+        Some(Value::Array(kinds)) => kinds.iter_mut().filter(|kind| kind.is_null()).for_each(|kind| *kind = json!("null")),
+        _ => {}
+    }
     match schema.get("type").and_then(Value::as_str) {
         Some("any") => drop(schema.shift_remove("type")),
         // The type of an uploaded or downloaded file in Swagger 2.0.
@@ -444,25 +451,38 @@ fn remove_broken_references(document: &mut Value, warnings: &mut Vec<String>) {
     if broken.is_empty() {
         return;
     }
-    let mut found: Vec<_> = broken.values().map(|error| format!("{error:#}")).collect();
-    found.sort();
-    warnings.extend(found);
-    remove_references(document, false, &broken);
+    let mut places = BTreeMap::new();
+    remove_references(document, false, "", &broken, &mut places);
+    for (reference, places) in places {
+        let more = if places.len() > 1 { format!(" ({} more)", places.len() - 1) } else { String::new() };
+        warnings.push(format!("{}{more}: {:#}", readable(&places[0]), broken[&reference]));
+    }
 }
 
-fn remove_references(value: &mut Value, is_map: bool, broken: &HashMap<String, anyhow::Error>) {
+/// Removes the broken references in the value at `pointer`, and adds the places of each.
+fn remove_references(
+    value: &mut Value,
+    is_map: bool,
+    pointer: &str,
+    broken: &HashMap<String, anyhow::Error>,
+    places: &mut BTreeMap<String, Vec<String>>,
+) {
     match value {
         Value::Object(object) => {
-            let is_broken =
-                |object: &Map<String, Value>| object["$ref"].as_str().is_some_and(|target| broken.contains_key(target));
-            if !is_map && object.contains_key("$ref") && is_broken(object) {
+            let reference = object.get("$ref").and_then(Value::as_str).filter(|target| !is_map && broken.contains_key(*target));
+            if let Some(reference) = reference.map(str::to_owned) {
+                places.entry(reference).or_default().push(pointer.to_owned());
                 object.shift_remove("$ref");
             }
             for (key, value) in object.iter_mut().filter(|(key, _)| !is_data(key, is_map)) {
-                remove_references(value, has_names(key, is_map), broken);
+                remove_references(value, has_names(key, is_map), &format!("{pointer}/{}", escape(key)), broken, places);
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(|item| remove_references(item, false, broken)),
+        Value::Array(items) => {
+            for (index, item) in items.iter_mut().enumerate() {
+                remove_references(item, false, &format!("{pointer}/{index}"), broken, places);
+            }
+        }
         _ => {}
     }
 }

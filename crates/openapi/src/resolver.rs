@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 use crate::schema::{Direction, Schema};
 use crate::schema_registry::SchemaRegistry;
-use crate::source::EXTERNAL_FILES;
+use crate::source::{EXTERNAL_FILES, readable};
 
 /// Maximum number of JSON values in an inlined target, including nested targets.
 const INLINE_LIMIT: usize = 5_000;
@@ -226,10 +226,12 @@ pub fn target<'a>(document: &'a Value, reference: &str) -> anyhow::Result<&'a Va
     let Some(pointer) = reference.strip_prefix('#') else {
         bail!("the reference `{reference}` is ignored: it leads out of the document");
     };
-    let pointer = percent_decode_str(pointer).decode_utf8_lossy();
-    document
-        .pointer(&pointer)
-        .with_context(|| format!("the reference `{reference}` is ignored: it leads nowhere in the document"))
+    let decoded = percent_decode_str(pointer).decode_utf8_lossy();
+    document.pointer(&decoded).with_context(|| {
+        let readable = readable(pointer);
+        let reference = if readable == pointer { reference } else { &readable };
+        format!("the reference `{reference}` is ignored: it leads nowhere")
+    })
 }
 
 /// Returns the `$ref` of a node, if it is a reference.

@@ -16,7 +16,7 @@ use serde::de::{DeserializeSeed, Deserializer, EnumAccess, MapAccess, SeqAccess,
 use serde_json::{Map, Value};
 
 use crate::METHODS;
-use crate::resolver::{escape, has_names, is_data, reference};
+use crate::resolver::{escape, has_names, is_data, reference, unescape};
 
 /// The key of the document that contains the other files, by their paths relative to the document's folder.
 pub const EXTERNAL_FILES: &str = "externalFiles";
@@ -94,7 +94,11 @@ fn file_of(path: &Path) -> anyhow::Result<PathBuf> {
 
 /// Parses a file. Adds a warning for each repeated key.
 fn parse_file(file: &Path, warnings: &mut Vec<String>) -> anyhow::Result<Value> {
-    let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let bytes = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let line = 1 + error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
+        anyhow!("{} is not UTF-8 at line {line}: save it in this encoding", file.display())
+    })?;
     if text.trim().is_empty() {
         bail!("{} is empty", file.display());
     }
@@ -108,7 +112,8 @@ fn parse_file(file: &Path, warnings: &mut Vec<String>) -> anyhow::Result<Value> 
 fn parse(text: &str) -> anyhow::Result<(Value, Vec<String>)> {
     // JSON is also YAML, but the JSON parser is much faster on a large document and its errors are clearer.
     let text = text.trim_start_matches('\u{feff}');
-    let is_json = text.trim_start().starts_with('{');
+    // A comment is no JSON, and would be a strange mistake in YAML.
+    let is_json = text.trim_start().starts_with(['{', '/']);
     let repeated = RefCell::default();
     let root = || Node { pointer: String::new(), repeated: &repeated };
     let mut json = serde_json::Deserializer::from_str(text);
@@ -121,10 +126,20 @@ fn parse(text: &str) -> anyhow::Result<(Value, Vec<String>)> {
         Err(json_error) => {
             repeated.borrow_mut().clear();
             let yaml = root().deserialize(serde_yaml_ng::Deserializer::from_str(text));
-            yaml.map_err(|yaml_error| if is_json { anyhow!(json_error) } else { anyhow!(yaml_error) })?
+            yaml.map_err(|yaml_error| if is_json { anyhow!(json_error) } else { with_tab(yaml_error, text) })?
         }
     };
     Ok((value, repeated.into_inner()))
+}
+
+/// Returns the error of the YAML parser, which doesn't mention that a tab is the reason.
+fn with_tab(error: serde_yaml_ng::Error, text: &str) -> anyhow::Error {
+    let line = error.location().and_then(|location| text.lines().nth(location.line().checked_sub(1)?)).unwrap_or_default();
+    let indentation = &line[..line.len() - line.trim_start().len()];
+    match indentation.contains('\t') {
+        true => anyhow!("{error}: the line is indented by a tab, and YAML allows only spaces"),
+        false => anyhow!(error),
+    }
 }
 
 /// Collector of the files that a document refers to.
@@ -239,6 +254,15 @@ impl Bundler {
 /// Returns the pointer of the file with a key, which is empty for the document itself.
 fn pointer_of(key: Option<&str>) -> String {
     key.map_or_else(String::new, |key| format!("/{EXTERNAL_FILES}/{}", escape(key).replace('%', "%25")))
+}
+
+/// Returns a pointer in the document as the author knows it: one in another file as `schemas/pet.yaml#/Pet`.
+pub fn readable(pointer: &str) -> String {
+    let external = pointer.strip_prefix('/').and_then(|pointer| pointer.strip_prefix(EXTERNAL_FILES)?.strip_prefix('/'));
+    let Some(external) = external else { return pointer.to_owned() };
+    let (key, pointer) = external.split_at(external.find(['/', '#']).unwrap_or(external.len()));
+    let separator = if pointer.starts_with('/') { "#" } else { "" };
+    format!("{}{separator}{pointer}", unescape(key).replace("%25", "%"))
 }
 
 /// Returns the reference to a fragment, which is a pointer or an anchor, of the file at a pointer.

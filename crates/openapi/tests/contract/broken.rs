@@ -47,17 +47,27 @@ fn broken_parts_are_left_out_with_a_warning() {
         (
             json!({ "parameters": [{ "$ref": "#/components/parameters/None" }], "responses": done }),
             json!({}),
-            "the reference `#/components/parameters/None` is ignored: it leads nowhere in the document",
+            "/paths/~1a/get/parameters/0: the reference `#/components/parameters/None` is ignored: it leads nowhere",
         ),
         (
             json!({ "responses": done }),
             json!({ "schemas": { "A": { "items": { "$ref": "https://example.com/a.json" } } } }),
-            "the reference `https://example.com/a.json` is ignored: it leads out of the document",
+            "/components/schemas/A/items: the reference `https://example.com/a.json` is ignored: it leads out of the document",
         ),
         (
             json!({ "responses": done }),
             json!({ "schemas": { "A": { "type": "text", "maxLength": 7 } } }),
             "type at /components/schemas/A is ignored: it can't be \"text\"",
+        ),
+        (
+            json!({ "responses": done }),
+            json!({ "schemas": { "A": { "properties": { "a": { "type": "int" } } } } }),
+            "type at /components/schemas/A/properties/a is ignored: it can't be \"int\"",
+        ),
+        (
+            json!({ "parameters": [{ "name": "q", "in": "query", "schema": { "type": ["string", "int"] } }], "responses": done }),
+            json!({}),
+            "type at /paths/~1a/get/parameters/0/schema is ignored: it can't be [\"string\",\"int\"]",
         ),
     ] {
         let warnings = warnings_of(operation.clone(), components);
@@ -77,6 +87,10 @@ fn values_are_generated_for_schemas_with_mistakes() {
         (json!({ "type": "string", "required": true }), json!({ "type": "string" })),
         (json!({ "type": "string", "maxLength": "5" }), json!({ "type": "string", "maxLength": 5 })),
         (json!({ "type": "any" }), json!({})),
+        (json!({ "type": "strin" }), json!({})),
+        (json!({ "type": null }), json!({ "enum": [null] })),
+        (json!({ "type": ["integer", null] }), json!({ "type": ["integer", "null"] })),
+        (json!({ "oneOf": [{ "type": null }, { "type": "integer" }] }), json!({ "type": ["integer", "null"] })),
         (json!({ "type": "file" }), json!({ "type": "string" })),
         (json!({ "type": "array", "items": null }), json!({ "type": "array" })),
         (
@@ -123,6 +137,46 @@ fn unreadable_file_of_a_reference_is_left_out() {
     fs::write(&file, "openapi: 3.0.0\npaths: {/a: {$ref: none.yaml}, /b: {get: {responses: {200: {}}}}}\n").unwrap();
     let contract = Contract::read(&file).unwrap();
     assert!(contract.warnings[0].starts_with("none.yaml is left out: cannot read "), "{:?}", contract.warnings);
-    assert_eq!(contract.warnings[1], "the reference `#/externalFiles/none.yaml` is ignored: it leads nowhere in the document");
+    assert_eq!(contract.warnings[1], "/paths/~1a: the reference `none.yaml` is ignored: it leads nowhere");
     assert_eq!(contract.operations().count(), 1);
+}
+
+#[test]
+fn warnings_name_the_places_in_other_files() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("schemas")).unwrap();
+    let pet = "Pet: {type: object, properties: {name: {type: strin}, owner: {$ref: '#/Owner'}, friend: {$ref: '#/Owner'}}}\n";
+    fs::write(folder.path().join("schemas/pet.yaml"), pet).unwrap();
+    let file = folder.path().join("openapi.yaml");
+    let text = "openapi: 3.0.0\npaths: {/a: {get: {responses: {200: {content: {application/json: {schema: {$ref: 'schemas/pet.yaml#/Pet'}}}}}}}}\n";
+    fs::write(&file, text).unwrap();
+    let expected = [
+        "type at schemas/pet.yaml#/Pet/properties/name is ignored: it can't be \"strin\"",
+        "schemas/pet.yaml#/Pet/properties/owner (1 more): the reference `schemas/pet.yaml#/Owner` is ignored: it leads nowhere",
+    ];
+    assert_eq!(Contract::read(&file).unwrap().warnings, expected);
+}
+
+#[test]
+fn unparsable_files_have_an_error_with_the_line_and_the_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, content, expected) in [
+        (
+            "tab.yaml",
+            &b"openapi: 3.0.0\npaths:\n\t/a: {}\n"[..],
+            "line 3 column 1, while scanning for the next token: the line is indented by a tab, and YAML allows only spaces",
+        ),
+        (
+            "latin.yaml",
+            b"openapi: 3.0.0\ninfo: {title: Caf\xe9}\n",
+            "latin.yaml is not UTF-8 at line 2: save it in this encoding",
+        ),
+        ("comment.json", b"// Pets\n{\"openapi\": \"3.0.0\"}\n", "expected value at line 1 column 1"),
+        ("comma.json", b"{\"openapi\": \"3.0.0\",, \"paths\": {}}\n", "key must be a string at line 1 column 21"),
+    ] {
+        let file = folder.path().join(name);
+        fs::write(&file, content).unwrap();
+        let error = format!("{:#}", Contract::read(&file).unwrap_err());
+        assert!(error.ends_with(expected) && error.contains(name), "{error}");
+    }
 }
