@@ -182,7 +182,7 @@ impl Contract {
             bail!("the document has no paths");
         }
         let references = References::read(&document);
-        let mut operations = Vec::new();
+        let mut operations: Vec<Operation> = Vec::new();
         let paths = document["paths"].as_object().into_iter().flatten();
         for (path, item) in paths.filter(|(path, _)| !path.starts_with("x-")) {
             let problem = match path.starts_with('/') {
@@ -195,7 +195,14 @@ impl Contract {
             }
             let item = references.follow(item);
             for (method, operation) in METHODS.iter().filter_map(|method| Some((method, item.get(method)?))) {
-                operations.push(Operation::new(&references, &document, (path, method), item, operation, &mut warnings));
+                let operation = Operation::new(&references, &document, (path, method), item, operation, &mut warnings);
+                match operations.iter().find(|other| other.has_same_route(&operation)) {
+                    Some(first) => warnings.push(format!(
+                        "{} {path} is left out: its path is the same as {}, apart from the names of variables",
+                        operation.method, first.path
+                    )),
+                    None => operations.push(operation),
+                }
             }
             let additional = item["additionalOperations"].as_object().into_iter().flat_map(Map::keys).map(String::as_str);
             let unsupported = UNSUPPORTED_METHODS.into_iter().filter(|method| item.get(method).is_some()).chain(additional);
@@ -213,6 +220,7 @@ impl Contract {
         if operations.is_empty() {
             warnings.push("the document has no operations".to_owned());
         }
+        name_by_path(&mut operations, &mut warnings);
         let by_id = operations.iter().enumerate().map(|(index, operation)| (operation.id.clone(), index)).collect();
         let by_length = by_length(&operations);
         let prefixes = prefixes(&references, &document);
@@ -290,6 +298,22 @@ impl Contract {
     }
 }
 
+/// Names the operations by method and path whose `operationId` another operation has.
+fn name_by_path(operations: &mut [Operation], warnings: &mut Vec<String>) {
+    let mut ids = BTreeSet::new();
+    for operation in operations {
+        if !ids.insert(operation.id.clone()) {
+            let (method, path) = (&operation.method, &operation.path);
+            let name = format!("{} {path}", method.to_lowercase());
+            warnings.push(format!(
+                "{method} {path}: another operation has the operationId {}: `{name}` is used instead",
+                operation.id
+            ));
+            operation.id = name;
+        }
+    }
+}
+
 impl Operation {
     fn new<'a>(
         references: &References<'a>,
@@ -303,7 +327,15 @@ impl Operation {
         let mut warn = |warning: String| warnings.push(format!("{name}: {warning}"));
         let text = |key: &str| operation[key].as_str().map(str::to_owned);
         let pointer = format!("/paths/{}/{method}", escape(path));
-        let parameters = parameters(references, item, operation, &mut warn);
+        let template = PathTemplate::new(path);
+        let mut parameters = parameters(references, item, operation, &mut warn);
+        parameters.retain(|parameter| {
+            let is_sent = parameter.location != ParameterLocation::Path || template.has_variable(&parameter.name);
+            if !is_sent {
+                warn(format!("a parameter is left out: the path has no variable {{{}}}", parameter.name));
+            }
+            is_sent
+        });
         let declared_scopes = operation["x-scopes"].as_array();
         let mut scopes = Vec::new();
         for scope in declared_scopes.into_iter().flatten() {
@@ -347,11 +379,17 @@ impl Operation {
             responses,
             parameters: parameters.into_iter().filter(|parameter| !is_checked_elsewhere(parameter, is_builtin)).collect(),
             body,
-            template: PathTemplate::new(path),
+            template,
             callbacks: callback::read(references, &pointer, operation, warnings),
             is_builtin,
             pointer,
         }
+    }
+
+    /// Returns whether the requests to another operation have the same method and the same form of path.
+    fn has_same_route(&self, other: &Self) -> bool {
+        let (own, others) = (&self.template, &other.template);
+        self.method == other.method && own.shape == others.shape && own.ends_with_slash == others.ends_with_slash
     }
 
     /// Returns the declared response for a status: the exact status wins over `4XX`, and `4XX` over `default`.

@@ -58,6 +58,11 @@ impl PathTemplate {
         names.zip(values).flat_map(|(names, values)| names.zip(values))
     }
 
+    /// Returns whether the path has a variable with this name.
+    pub fn has_variable(&self, name: &str) -> bool {
+        self.names.iter().flatten().any(|variable| variable == name)
+    }
+
     /// Returns whether a path may have several [`divisions`](Self::divisions).
     pub(crate) fn is_ambiguous(&self) -> bool {
         self.names.iter().any(|names| names.len() > 1)

@@ -42,6 +42,11 @@ fn broken_parts_are_left_out_with_a_warning() {
             json!({}),
             "GET /a: a parameter is left out: parameter q: `in` is \"body\", and not path, query, header or cookie",
         ),
+        (
+            json!({ "parameters": [{ "name": "id", "in": "path", "schema": {} }], "responses": done }),
+            json!({}),
+            "GET /a: a parameter is left out: the path has no variable {id}",
+        ),
         (json!({ "requestBody": {}, "responses": done }), json!({}), "GET /a: the body is not validated: a body has no content"),
         (json!({ "responses": { "ok": {}, "200": {} } }), json!({}), "GET /a: the response ok is left out: ok is not a status"),
         (
@@ -179,4 +184,21 @@ fn unparsable_files_have_an_error_with_the_line_and_the_reason() {
         let error = format!("{:#}", Contract::read(&file).unwrap_err());
         assert!(error.ends_with(expected) && error.contains(name), "{error}");
     }
+}
+
+#[test]
+fn operations_with_the_same_identifier_or_path_have_a_warning() {
+    let operation = |id: &str| json!({ "operationId": id, "responses": { "200": { "description": "" } } });
+    let both = json!({ "get": operation("other"), "post": operation("read") });
+    let paths = json!({ "/a/{id}": { "get": operation("read") }, "/a/{name}": both });
+    let contract = Contract::new(json!({ "openapi": "3.0.3", "paths": paths })).unwrap();
+    let expected = [
+        "GET /a/{name} is left out: its path is the same as /a/{id}, apart from the names of variables",
+        "POST /a/{name}: another operation has the operationId read: `post /a/{name}` is used instead",
+    ];
+    assert_eq!(contract.warnings, expected);
+    let found = ["get", "post"].map(|method| contract.find(method, "/a/7").unwrap().id.as_str());
+    assert_eq!(found, ["read", "post /a/{name}"]);
+    assert_eq!(contract.operation("post /a/{name}").unwrap().method, "POST");
+    assert_eq!(contract.operation("read").unwrap().method, "GET");
 }

@@ -115,7 +115,9 @@ fn serializes_what_it_parses() {
         ("cookie", "form", false, &numbers, &numbers_value, "p=1,2"),
     ] {
         let parameter = json!({ "name": "p", "in": location, "style": style, "explode": explode, "schema": schema });
-        let contract = operation(json!([parameter]), Value::Null);
+        let post = json!({ "post": { "parameters": [parameter], "responses": { "204": {} } } });
+        let path = if location == "path" { "/things/{p}" } else { "/things/1" };
+        let contract = contract(json!({ path: post }), json!({}));
         let parameter = &contract.find("POST", "/things/1").unwrap().parameters[0];
 
         let texts = parameter.serialize(value);
