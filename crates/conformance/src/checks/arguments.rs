@@ -269,6 +269,8 @@ fn problem_of(kind: InvalidKind) -> (Check, &'static str) {
 pub fn is_sendable_in(location: ArgumentLocation, text: &str) -> bool {
     match location {
         ArgumentLocation::Body | ArgumentLocation::Form => true,
+        // A client removes dot segments from a path (RFC 3986, section 5.2.4).
+        ArgumentLocation::Path if text == "." || text == ".." => false,
         ArgumentLocation::Path | ArgumentLocation::Query => {
             text.bytes().map(|byte| if byte.is_ascii_alphanumeric() { 1 } else { 3 }).sum::<usize>() <= MAX_URL_TEXT
         }

@@ -118,7 +118,12 @@ impl OperationRun<'_> {
             true => String::from_utf8_lossy(&response.body).into_owned(),
             false => strings(&body).join("\n"),
         };
-        let leak = find_leak(&whole, request).map(|name| {
+        // A text with the pattern of an argument, such as the hash of a block, is data.
+        let is_argument = |text: &str| {
+            let mut arguments = self.operation.arguments.iter();
+            arguments.any(|argument| argument.schema["pattern"].is_string() && argument.allows(text))
+        };
+        let leak = find_leak(&whole, request, is_argument).map(|name| {
             self.failure(
                 format!("the error {} contains {name}", response.status),
                 "an error without internals of the server",
@@ -207,15 +212,17 @@ fn shared_storage(cache_control: &str, is_builtin: bool, sends_authorization: bo
     }
 }
 
-/// Returns the name of what an error shows of the server. Texts that the client sent are none of its internals.
-fn find_leak(text: &str, request: &Request) -> Option<&'static str> {
+/// Returns the name of what an error shows of the server. Texts that the client sent are none of its internals, and texts that
+/// `is_argument` accepts are no keys.
+fn find_leak(text: &str, request: &Request, is_argument: impl Fn(&str) -> bool) -> Option<&'static str> {
     // Formatted for few responses only, because a body can be large.
     let sent = LazyCell::new(|| request.to_curl("", KEY_VARIABLE));
     let is_sent = |found: &str| sent.contains(found.trim_matches([' ', '\n', '\'', '(']));
     let internal = INTERNALS.iter().find(|(_, pattern)| pattern.find_iter(text).any(|found| !is_sent(found.as_str())));
     let is_key = |text: &str| text.bytes().any(|b| b.is_ascii_digit()) && text.bytes().any(|b| b.is_ascii_lowercase());
     let text = TRACE.replace_all(text, "");
-    let key = || KEY.find_iter(&text).any(|found| is_key(found.as_str()) && !is_sent(found.as_str()));
+    let is_leaked_key = |found: &str| is_key(found) && !is_sent(found) && !is_argument(found);
+    let key = || KEY.find_iter(&text).any(|found| is_leaked_key(found.as_str()));
     internal.map(|(name, _)| *name).or_else(|| key().then_some("a key"))
 }
 
@@ -248,7 +255,7 @@ mod tests {
             "No page at /home/page/x",
             "Trace 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
         ] {
-            assert_eq!(find_leak(text, &request), None, "{text}");
+            assert_eq!(find_leak(text, &request, |_| false), None, "{text}");
         }
         let error = json!({ "title": "No", "traceId": "4bf92f3577b34da6a3ce929d0e0e4736", "inner": [{ "request-id": "a" }] });
         assert_eq!(strings(&error), ["No"]);
@@ -284,7 +291,7 @@ mod tests {
             ("no such file (/srv/app/pets.db)", "a path of the server's files"),
             ("the key 4bf92f3577b34da6a3ce929d0e0e4736 is unknown", "a key"),
         ] {
-            assert_eq!(find_leak(text, &request), Some(expected), "{text}");
+            assert_eq!(find_leak(text, &request, |_| false), Some(expected), "{text}");
         }
     }
 }

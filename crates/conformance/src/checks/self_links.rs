@@ -43,7 +43,9 @@ impl<'a> OperationRun<'a> {
         // A stateless mock generates a URI if the document has no example.
         let is_generated = !comparison.is_builtin() && comparison.kind() == ServerKind::StatelessMock;
         let is_creation = response.status == 201 && !is_generated;
-        if let Some(location) = response.header(LOCATION).filter(is_here).filter(|_| is_creation) {
+        // A document without an operation that reads the resource says nothing about its URI.
+        let is_readable = |uri: &&str| comparison.is_builtin() || self.reads_items() || self.find_read_operation(uri).is_some();
+        if let Some(location) = response.header(LOCATION).filter(is_here).filter(is_readable).filter(|_| is_creation) {
             self.follow(exchange, location, "Location", true).await;
         }
     }
@@ -102,6 +104,13 @@ impl<'a> OperationRun<'a> {
             .filter(|_| response.status < 500)
             .map(|summary| self.failure(summary, format!("200 with the self link {path}"), response.describe()));
         self.record(Check::SelfLink, &request, failure);
+    }
+
+    /// Returns whether the document has an operation that reads the items of the operation's collection.
+    fn reads_items(&self) -> bool {
+        let collection = self.operation.spec.path.trim_end_matches('/');
+        let is_item = |path: &str| path.strip_prefix(collection).is_some_and(|rest| rest.starts_with("/{"));
+        self.comparison.contract.operations().any(|operation| operation.method == "GET" && is_item(&operation.path))
     }
 
     /// Returns the operation that reads the resource at a URI.

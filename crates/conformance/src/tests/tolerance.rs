@@ -267,3 +267,81 @@ async fn location_of_a_stateless_mock_is_generated() {
         assert_eq!(found(document(paths.clone()), "self.resolves", answer).await, expected, "{is_mock}");
     }
 }
+
+#[tokio::test]
+async fn location_is_not_followed_without_an_operation_that_reads_the_resource() {
+    let created = json!({ "description": "", "headers": { "Location": { "schema": { "type": "string" } } } });
+    let paths = json!({ "/pets": { "post": { "operationId": "create", "responses": { "201": created } } } });
+    let answer = |_: &Request<Bytes>| {
+        let mut response = response(201, String::new());
+        response.headers_mut().insert("location", "/pets/7".parse().unwrap());
+        response
+    };
+    assert_eq!(found(document(paths), "self.resolves", answer).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn texts_with_the_pattern_of_an_argument_are_no_keys() {
+    let hash = json!({ "type": "string", "pattern": "^0x[0-9a-f]{64}$" });
+    let variable = json!([{ "name": "hash", "in": "path", "required": true, "schema": hash }]);
+    let error = answer(json!({ "type": "object", "properties": { "message": { "type": "string" } } }));
+    let paths = json!({ "/blocks/{hash}": {
+        "parameters": variable,
+        "get": { "operationId": "read", "responses": { "200": { "description": "" }, "400": error } },
+    } });
+    let block = format!("0x{}", "4bf92f35".repeat(8));
+    let key = "4bf92f3577b34da6a3ce929d0e0e4736".to_owned();
+    for (text, expected) in [(block, [].as_slice()), (key, &["read answer.leak: the error 400 contains a key"])] {
+        let answer = move |request: &Request<Bytes>| {
+            let is_valid = request.uri().path().strip_prefix("/blocks/0x").is_some_and(|hash| hash.len() == 64);
+            if is_valid {
+                response(200, String::new())
+            } else {
+                json_response(400, &json!({ "message": format!("See {text}.") }))
+            }
+        };
+        assert_eq!(found(document(paths.clone()), "answer.leak", answer).await, expected);
+    }
+}
+
+#[tokio::test]
+async fn an_example_with_an_undeclared_property_is_not_called_invalid() {
+    let schema = json!({ "type": "object", "properties": { "name": { "type": "string" } } });
+    for (example, expected) in [
+        (json!({ "name": "Ama", "age": 7 }), "has properties that its schema doesn't declare"),
+        (json!({ "name": 7, "age": 7 }), "is not valid"),
+    ] {
+        let content = json!({ "application/json": { "schema": schema, "example": example } });
+        let paths = json!({ "/pet": {
+            "get": { "operationId": "read", "responses": { "200": { "description": "", "content": content } } },
+        } });
+        let found = found(document(paths), "document.example", |_| json_response(200, &json!({ "name": "Ama" }))).await;
+        let pointer = "/paths/~1pet/get/responses/200/content/application~1json/examples/example";
+        assert_eq!(found, [format!("read document.example: the example at {pointer} {expected}")]);
+    }
+}
+
+#[tokio::test]
+async fn dot_segments_are_not_sent_as_values_in_paths() {
+    let schema = json!({ "type": "array", "items": { "type": "integer" }, "minItems": 1 });
+    let variable = json!([{ "name": "ids", "in": "path", "required": true, "style": "label", "schema": schema }]);
+    let paths = json!({ "/pets/{ids}": {
+        "parameters": variable,
+        "get": { "operationId": "read", "responses": { "200": answer(json!({})), "400": answer(json!({})) } },
+    } });
+    let answer = |request: &Request<Bytes>| {
+        let ids = request.uri().path().strip_prefix("/pets/.").unwrap_or_default();
+        let is_valid = ids.split(',').all(|id| id.parse::<i64>().is_ok());
+        json_response(
+            if ids.is_empty() {
+                404
+            } else if is_valid {
+                200
+            } else {
+                400
+            },
+            &json!({}),
+        )
+    };
+    assert_eq!(found(document(paths), "argument.", answer).await, [""; 0]);
+}
