@@ -173,7 +173,10 @@ impl<H: RequestHandler> Dispatcher<H> {
         if is_http_1 && (status == StatusCode::REQUEST_TIMEOUT || self.shutdown.is_draining()) {
             headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
-        headers.extend(HeaderValue::try_from(&received.id).ok().map(|id| (REQUEST_ID, id)));
+        // The document of a mock may declare the header.
+        if let Ok(id) = HeaderValue::try_from(&received.id) {
+            headers.entry(REQUEST_ID).or_insert(id);
+        }
     }
 
     /// Records an answered request in the metrics, the access log and its span.

@@ -277,6 +277,7 @@ async fn headers_of_message_and_connection_are_not_taken_from_examples() {
     get["get"]["responses"]["200"]["headers"] = json!({
         "Content-Length": declared("9999"), "date": declared("Mon, 01 Jan 2001 00:00:00 GMT"), "Transfer-Encoding": declared("gzip"),
         "Connection": declared("upgrade"), "Content-Encoding": declared("br"), "Keep-Alive": declared("timeout=5"), "X-Own": declared("yes"),
+        "X-Request-Id": declared("7"),
         "bad name": declared("no"), "X-Impossible": { "schema": { "type": "integer", "minimum": 2, "maximum": 1 } },
     });
     let mock = small(json!({ "/a": get }), json!({}));
@@ -284,6 +285,7 @@ async fn headers_of_message_and_connection_are_not_taken_from_examples() {
         let reply = mock.server.send(&Request::new(method, "/a")).await.unwrap();
         assert_eq!((reply.status, header(&reply, "x-own"), header(&reply, "content-length")), (200, "yes", "7"), "{method}");
         assert!(!header(&reply, "date").contains("2001"));
+        assert_eq!(reply.headers.get_all("x-request-id").iter().collect::<Vec<_>>(), ["7"], "{method}");
         for name in ["transfer-encoding", "connection", "content-encoding", "keep-alive", "x-impossible"] {
             assert_eq!(header(&reply, name), "", "{name}");
         }
