@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use boxoffice_openapi::response::Content;
 use boxoffice_openapi::{
-    Direction, ExampleUse, Operation, Parameter, ParameterLocation, PathTemplate, Sampler, Schema, escape, resolve,
+    Direction, ExampleUse, Operation, Parameter, ParameterLocation, PathTemplate, Sampler, Schema, Style, escape, resolve,
     to_plain_string,
 };
 use chrono::Utc;
@@ -16,6 +16,9 @@ use super::http_client::{API_KEY_HEADER, CLIENT_VERSION_HEADER, Request};
 
 /// Characters to percent-encode in a path: all but the unreserved characters (RFC 3986).
 pub const PATH_ESCAPES: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// Characters to percent-encode in a value with several parts, whose delimiters are not encoded (RFC 6570, section 3.2.7).
+const PART_ESCAPES: &AsciiSet = &PATH_ESCAPES.remove(b',').remove(b';').remove(b'=');
 
 const COOKIE: &str = "Cookie";
 
@@ -274,7 +277,10 @@ impl Argument {
             ParameterLocation::Path => {
                 let variable = format!("{{{}}}", self.name);
                 let text: String = texts.into_iter().map(|(_, text)| text).collect();
-                let encoded = utf8_percent_encode(&text, PATH_ESCAPES).to_string();
+                let has_parts =
+                    parameter.style == Style::Matrix || value.is_some_and(|value| value.is_array() || value.is_object());
+                let escapes = if has_parts { PART_ESCAPES } else { PATH_ESCAPES };
+                let encoded = utf8_percent_encode(&text, escapes).to_string();
                 let replace = |name: &str, value: &str| if name == self.name { encoded.clone() } else { value.to_owned() };
                 let segments = operation.path.split('/').zip(request.path.split('/')).map(|(template, segment)| match template {
                     _ if template == variable => encoded.clone(),
@@ -339,5 +345,26 @@ mod tests {
         let request = operation.example_request(&contract, "", None, 0).unwrap();
         assert_eq!(request.path, "/ranges/3..9/");
         assert_eq!(operation.arguments[0].set(&request, operation.spec, Some(&json!(7))).path, "/ranges/7..9/");
+    }
+
+    #[test]
+    fn delimiters_in_paths_are_not_encoded() {
+        for (style, example, expected) in [
+            ("matrix", json!({ "x": 1, "y": 2 }), "/things/;x=1;y=2"),
+            ("label", json!(["a/b", "c"]), "/things/.a%2Fb.c"),
+            ("simple", json!([1, 2]), "/things/1,2"),
+            ("simple", json!("a;b,c"), "/things/a%3Bb%2Cc"),
+        ] {
+            let schema =
+                json!({ "type": if example.is_object() { "object" } else if example.is_array() { "array" } else { "string" } });
+            let parameter = json!({
+                "name": "p", "in": "path", "required": true, "style": style, "explode": true, "schema": schema, "example": example,
+            });
+            let operation = json!({ "parameters": [parameter], "responses": { "200": {} } });
+            let contract = json!({ "openapi": "3.0.3", "paths": { "/things/{p}": { "get": operation } } });
+            let contract = Contract::new(contract).unwrap();
+            let operation = OperationUnderTest::new(&contract, contract.operations().next().unwrap(), 0);
+            assert_eq!(operation.example_request(&contract, "", None, 0).unwrap().path, expected);
+        }
     }
 }
