@@ -1,10 +1,10 @@
 //! The command `copy`.
 
 use std::collections::HashMap;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::thread;
-use std::time::Duration;
 
 use boxoffice::kernel::db::{Checksum, CopiedValue};
 use boxoffice_client::{Client, types};
@@ -13,6 +13,7 @@ use tempfile::TempDir;
 
 use crate::support::postgres;
 use crate::support::server_process::{CommandOutput, Run, ServerProcess, boxoffice, last_word};
+use crate::support::wait_until;
 
 /// A folder with sample data, which users have created through the API.
 struct Sample {
@@ -131,6 +132,35 @@ async fn copy_there_and_back_is_equal_and_sells() {
     assert_eq!(sold, ["Fulfilled", "Fulfilled"]);
 }
 
+/// The signal for a process that exceeds the limit for the size of files.
+const SIGXFSZ: i32 = 25;
+
+/// A target in PostgreSQL with a lock for which a copy waits in the middle of the audit log.
+struct BlockedTarget(PgConnection);
+
+impl BlockedTarget {
+    async fn create(sample: &Sample, url: &str) -> Self {
+        assert_succeeded(boxoffice(sample.path(), &["migrate", "--database", url]).run());
+        let mut connection = PgConnection::connect(url).await.unwrap();
+        let block = "create function wait_for_lock() returns boolean language plpgsql as
+                $$ begin perform pg_advisory_xact_lock(1); return true; end $$;
+            alter table audit add constraint waits check (id < 20000 or wait_for_lock());
+            select pg_advisory_lock(1)";
+        sqlx::raw_sql(block).execute(&mut connection).await.unwrap();
+        Self(connection)
+    }
+
+    /// Waits until PostgreSQL has noticed the end of the copy, too.
+    async fn release(mut self) {
+        let release = "alter table audit drop constraint waits; select pg_advisory_unlock_all()";
+        let end = "select pg_terminate_backend(pid, 30000) from pg_stat_activity
+            where datname = current_database() and application_name = 'boxoffice copy'";
+        sqlx::raw_sql(end).execute(&mut self.0).await.unwrap();
+        sqlx::raw_sql(release).execute(&mut self.0).await.unwrap();
+        self.0.close().await.unwrap();
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_copy_is_continued() {
     let Some(database) = postgres::new_database().await else { return };
@@ -140,32 +170,25 @@ async fn killed_copy_is_continued() {
         with recursive n(i) as (select 1 union all select i + 1 from n where i < 40000)
         select i, i, 'order_create', '/orders', 201, printf('%d %.*c', i, 300, 'x') from n";
     execute_sqlite(&source, many).await;
-    let kill_in_the_middle = async |from: &str, to: &str| {
-        let mut command = boxoffice(sample.path(), &["copy", "--from", from, "--to", to]);
-        let mut copying = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        while copied_audit_rows(to).await.is_none_or(|rows| rows == 0) {
-            assert!(copying.try_wait().unwrap().is_none(), "the copy was complete before it could be killed");
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-        copying.kill().unwrap();
-        copying.wait().unwrap();
-    };
-
-    kill_in_the_middle(&source, &database.url).await;
-    let unfinished = boxoffice(sample.path(), &["serve", "--database", &database.url]).run();
-    let there = sample.copy(&source, &database.url);
-    // The copy of this direction is interrupted while SQLite is written.
-    let mut command = boxoffice(sample.path(), &["copy", "--from", &database.url, "--to", &back]);
+    let blocked = BlockedTarget::create(&sample, &database.url).await;
+    let mut command = boxoffice(sample.path(), &["copy", "--from", &source, "--to", &database.url]);
     let mut copying = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let wal = sample.path().join("back.db-wal");
-    while std::fs::metadata(&wal).map_or(0, |file| file.len()) < 3_000_000 {
-        assert!(copying.try_wait().unwrap().is_none(), "the copy was complete before it could be killed");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+
+    wait_until(async || copied_audit_rows(&database.url).await.is_some_and(|rows| rows > 0)).await;
     copying.kill().unwrap();
     copying.wait().unwrap();
+    blocked.release().await;
+    let unfinished = boxoffice(sample.path(), &["serve", "--database", &database.url]).run();
+    let there = sample.copy(&source, &database.url);
+    // In this direction, the limit for the size of files (in units of 512 bytes) kills it while it writes to SQLite.
+    let command = boxoffice(sample.path(), &["copy", "--from", &database.url, "--to", &back]);
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "ulimit -c 0; ulimit -f 12000; exec \"$@\"", "sh"]).arg(command.get_program()).args(command.get_args());
+    limited.env_clear().envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let killed = limited.output().unwrap();
     let and_back = sample.copy(&database.url, &back);
 
+    assert_eq!(killed.status.signal(), Some(SIGXFSZ), "{killed:?}");
     assert_eq!(unfinished.code, Some(1));
     assert!(unfinished.stderr.contains("target of an unfinished copy: run the same"), "{}", unfinished.stderr);
     for copied in [there, and_back] {
