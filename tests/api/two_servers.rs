@@ -3,7 +3,7 @@
 //! The race tests cover other conflicts of two servers; they also run on two servers.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use boxoffice::kernel::jobs::{Job, Jobs};
 use boxoffice::kernel::types::id::Id;
@@ -239,47 +239,74 @@ async fn tickets_are_sold_once_with_different_clocks(app: TestApp) {
     assert_eq!(app.sold_and_reserved(stalls).await, (0, 3));
 }
 
-/// The servers that have begun a step of the job, by name.
-static RUNS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+/// A step of the job.
+#[derive(Debug, Clone)]
+struct Step {
+    server: String,
+    began: Instant,
+    ended: Option<Instant>,
+}
+
+static STEPS: Mutex<Vec<Step>> = Mutex::new(Vec::new());
+
+/// The time for which a server leases the job before each of its steps: the interval and a half.
+const JOB_LEASE: Duration = Duration::from_millis(1500);
 
 const EXCLUSIVE_JOB: Job<App> = Job {
     name: "a job of the test",
-    // A lease ends half an interval after the next run, which may be late on a busy machine.
     interval: Duration::from_secs(1),
     shutdown_timeout: Duration::from_secs(5),
     runs_on_one_server: true,
     is_in_memory: false,
     step: |app| {
-        let mut runs = RUNS.lock();
-        runs.push(app.server_name.clone());
+        let mut steps = STEPS.lock();
+        let index = steps.len();
+        steps.push(Step { server: app.server_name.clone(), began: Instant::now(), ended: None });
         // A run has four steps, and takes longer than the lease that it begins with.
-        let has_more = !runs.len().is_multiple_of(4);
+        let has_more = !steps.len().is_multiple_of(4);
         async move {
+            // More than half an interval, after which a lease is renewed.
             sleep(Duration::from_millis(600)).await;
+            STEPS.lock()[index].ended = Some(Instant::now());
             Ok(u64::from(has_more))
         }
         .boxed()
     },
 };
 
+/// Requires that each change of the server came after the lease of the one before. A busy machine may be too late to renew it.
+fn assert_leases_had_ended(steps: &[Step]) {
+    for (index, next) in steps.iter().enumerate().skip(1) {
+        let previous = &steps[index - 1];
+        if previous.server == next.server {
+            continue;
+        }
+        // The lease of the last step began after the step before it.
+        if let Some(step) = steps[..index - 1].iter().rfind(|step| step.server == previous.server) {
+            assert!(step.ended.is_some_and(|ended| next.began >= ended + JOB_LEASE), "{steps:#?}");
+        }
+    }
+}
+
 /// The other server takes over when the one that runs the job stops.
 async fn one_server_runs_an_exclusive_job(app: TestApp) {
     let mut jobs: Vec<(String, Jobs)> =
         app.states().map(|state| (state.server_name.clone(), Jobs::start(state, [EXCLUSIVE_JOB]))).collect();
-    let runs = || RUNS.lock().clone();
-    wait_until(async || runs().len() >= 6).await;
+    let steps = || STEPS.lock().clone();
+    wait_until(async || steps().len() >= 6).await;
 
-    let first = runs()[0].clone();
-    assert!(runs().iter().all(|server| *server == first), "{:?}", runs());
+    let first_steps = steps();
+    assert_leases_had_ended(&first_steps);
+    let first = first_steps.last().unwrap().server.clone();
     let holder = jobs.iter().position(|(name, _)| *name == first).unwrap();
     let (_, mut holder) = jobs.remove(holder);
     holder.stop().await;
     let other = jobs[0].0.clone();
-    wait_until(async || runs().last() == Some(&other)).await;
+    let count = |server: &str| steps().iter().filter(|step| step.server == server).count();
+    let before = (count(&first), count(&other));
 
-    let before = runs().iter().filter(|server| **server == first).count();
-    wait_until(async || runs().iter().filter(|server| **server == other).count() >= 2).await;
-    assert_eq!(runs().iter().filter(|server| **server == first).count(), before);
+    wait_until(async || count(&other) >= before.1 + 2).await;
+    assert_eq!(count(&first), before.0);
     jobs.remove(0).1.stop().await;
 }
 
