@@ -74,7 +74,7 @@ mod tests {
     #[tokio::test]
     async fn notices_changed_and_replaced_files() {
         let folder = tempfile::tempdir().unwrap();
-        let [watched, other, new] = ["a.yaml", "b.yaml", "new.yaml"].map(|name| folder.path().join(name));
+        let [watched, new] = ["a.yaml", "new.yaml"].map(|name| folder.path().join(name));
         fs::write(&watched, "1").unwrap();
         let mut watcher = FileWatcher::new(std::slice::from_ref(&watched)).unwrap();
         let waits = Duration::from_secs(10);
@@ -84,7 +84,18 @@ mod tests {
         fs::write(&new, "3").unwrap();
         fs::rename(&new, &watched).unwrap();
         timeout(waits, watcher.changed()).await.unwrap();
-        fs::write(&other, "4").unwrap();
+    }
+
+    #[tokio::test]
+    async fn ignores_other_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let [watched, other] = ["a.yaml", "b.yaml"].map(|name| folder.path().join(name));
+        fs::write(&watched, "1").unwrap();
+        let [mut watcher, mut watcher_of_other] =
+            [&watched, &other].map(|file| FileWatcher::new(std::slice::from_ref(file)).unwrap());
+
+        fs::write(&other, "2").unwrap();
+        timeout(Duration::from_secs(10), watcher_of_other.changed()).await.unwrap();
         assert!(timeout(3 * QUIET_TIME, watcher.changed()).await.is_err(), "another file was changed");
     }
 
