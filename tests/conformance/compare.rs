@@ -131,6 +131,8 @@ async fn stateful_mock_conforms_to_contract() {
 }
 
 async fn platform_conforms_to_contract(app: TestApp) {
+    // A job would end the return of an event between a request for it and one for the list.
+    app.stop_jobs().await;
     let contract = boxoffice::contract::load().unwrap();
     let mut side = Target::connect(&app.address, Some(&app.staff.key)).await.unwrap();
     let requested = select_operations(&contract, &[], &[]).unwrap();
