@@ -35,7 +35,7 @@ fn string_bytes(string: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
     while let Some(first) = rest.bytes().next() {
         let octal = rest.get(1..4).and_then(|digits| u8::from_str_radix(digits, 8).ok());
-        let (byte, length) = match (first, rest.bytes().nth(1), octal) {
+        let (byte, length) = match (first, rest.as_bytes().get(1).copied(), octal) {
             (b'\\', _, Some(octal)) => (octal, 4),
             (b'\\', Some(b'n'), _) => (b'\n', 2),
             (b'\\', Some(b'r'), _) => (b'\r', 2),
