@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use ab_glyph::{Font, FontRef};
 use anyhow::Result;
-use ar_reshaper::reshape_line;
+use ar_reshaper::ReshaperConfig;
+use ar_reshaper::prelude::LigatureNames;
 use unicode_bidi::BidiInfo;
 use unicode_bidi_mirroring::get_mirrored;
 use unicode_normalization::UnicodeNormalization;
@@ -21,8 +22,8 @@ pub fn file() -> &'static [u8] {
     dejavu::sans_condensed::regular()
 }
 
-/// Opens the font. It has the letters of the languages that are written in Latin, Greek, Cyrillic, Arabic or Hebrew letters, and the
-/// symbols of most currencies.
+/// Opens the font. It has the letters of the languages that are written in Latin, Greek or Cyrillic letters, those of Arabic, Persian and
+/// Hebrew, and the symbols of most currencies.
 ///
 /// # Errors
 /// Returns an error if the file can't be read, which is not expected.
@@ -48,11 +49,14 @@ pub fn drawable(font: &FontRef<'_>, text: &str) -> String {
         }
     };
     let text: String = text.nfc().filter(|letter| *letter != ZERO_WIDTH_JOINER).collect();
-    reshape_line(text).chars().filter_map(drawable).collect()
+    let mut joining = ReshaperConfig::default();
+    // The font has no such ligature.
+    joining.update_ligature(LigatureNames::ARABIC_LIGATURE_ALLAH, false);
+    joining.to_reshaper().reshape(text).chars().filter_map(drawable).collect()
 }
 
-/// Returns the characters of a [drawable] line as they stand from left to right: those of Hebrew and Arabic words are reversed, and so
-/// are the words, unless they stand in a line that begins with another script (Unicode Standard Annex #9).
+/// Returns the characters of a [drawable] line as they stand from left to right: those of Hebrew and Arabic words are reversed. The first
+/// letter of the line that has a direction decides the order of the words (Unicode Standard Annex #9).
 pub fn visual_order(line: &str) -> String {
     let bidi = BidiInfo::new(line, None);
     let Some(paragraph) = bidi.paragraphs.first().filter(|_| bidi.has_rtl()) else { return line.to_owned() };

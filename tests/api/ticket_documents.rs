@@ -56,6 +56,7 @@ async fn tickets_show_hebrew_and_arabic_from_right_to_left(app: TestApp) {
     for (title, expected) in [
         ("שלום (2027)", ["(2027) ", "\u{5DD}\u{5D5}\u{5DC}\u{5E9}"].concat()),
         ("Jazz: שלום", ["Jazz: ", "\u{5DD}\u{5D5}\u{5DC}\u{5E9}"].concat()),
+        ("عبدالله", "\u{FEEA}\u{FEE0}\u{FEDF}\u{FE8D}\u{FEAA}\u{FE92}\u{FECB}".to_owned()),
         ("سلام", "\u{FEE1}\u{FEFC}\u{FEB3}".to_owned()),
         ("ليلة 7 Jazz", "Jazz 7 \u{FE94}\u{FEE0}\u{FEF4}\u{FEDF}".to_owned()),
         ("ل\u{200D}لا\u{64B}", "\u{FEFC}\u{FEDF}".to_owned()),
