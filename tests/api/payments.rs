@@ -10,6 +10,7 @@ use futures::future::join3;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
+use tokio::time::timeout;
 
 use super::failures::LogBuffer;
 use crate::support::{
@@ -223,7 +224,8 @@ async fn response_is_sent_while_gateway_hangs(app: TestApp) {
     app.gateway.fail_after_charge(true);
     app.gateway.block_cancellations(true);
 
-    let failed = app.pay(&ama.key, &order, card_payment()).await;
+    // Sooner than the gateway's own timeout of 30 seconds.
+    let failed = timeout(Duration::from_secs(20), app.pay(&ama.key, &order, card_payment())).await.unwrap();
 
     assert_eq!(rejection(&failed), (502, "payment.gateway"));
     assert_eq!(app.gateway.total(), 203.98, "the charge exists, and its cancellation hangs");

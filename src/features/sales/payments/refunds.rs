@@ -27,8 +27,9 @@ use crate::state::{App, Ctx};
 
 /// Age at which a pending payment is abandoned. It is much longer than [`GATEWAY_TIMEOUT`].
 const PENDING_TIMEOUT: Duration = Duration::from_secs(2 * 60);
-/// Time for which a response waits for the refunds of its order. Requests that wait for a slow gateway keep others from being executed.
-const RESPONSE_DELAY: Duration = Duration::from_secs(5);
+/// Timeout of the gateway in a request, after which the job makes the refund. Requests that wait for a slow gateway keep others from being
+/// executed.
+const TIMEOUT_IN_REQUEST: Duration = Duration::from_secs(5);
 
 /// Schedules refunds of all payments of these orders. The orders must be locked and have ended unpaid.
 pub async fn schedule_refunds(app: &App, tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<()> {
@@ -105,18 +106,11 @@ async fn complete(app: &App, tx: &mut Tx, refunds: Vec<Id>) -> Result<()> {
     orders::mail_refunds(app, tx, &refunds).await
 }
 
-/// Has the gateway make a few refunds of one order, for 5 seconds at most. Logs errors and returns none, because the change of the
-/// order is already committed. The job [`process_due`] retries failed and remaining refunds.
+/// Has the gateway make a few refunds of one order, if it answers soon. Logs errors and returns none, because the change of the order is
+/// already committed. The job [`process_due`] retries failed and remaining refunds.
 pub async fn process_refunds(ctx: &Ctx, order: Id) {
-    match timeout(RESPONSE_DELAY, process_batch(ctx, Some(order), Id::NONE)).await {
-        Ok(Ok(_)) => {}
-        Ok(Err(error)) => {
-            let cause = error.into_log_text();
-            warn!(ctx.app.log, "the refunds of an order could not be processed"; "order" => %order, "cause" => cause);
-        }
-        Err(_) => {
-            warn!(ctx.app.log, "the payment gateway is slow, so the refunds of an order are left to the job"; "order" => %order);
-        }
+    if let Err(error) = process_batch(ctx, Some(order), Id::NONE, TIMEOUT_IN_REQUEST).await {
+        warn!(ctx.app.log, "the refunds of an order could not be processed"; "order" => %order, "cause" => error.into_log_text());
     }
 }
 
@@ -137,7 +131,7 @@ pub async fn process_due(ctx: &Ctx) -> Result<u64> {
     let mut wrapped = after == Id::NONE;
     let mut made = 0;
     loop {
-        let batch = process_batch(ctx, None, after).await?;
+        let batch = process_batch(ctx, None, after, GATEWAY_TIMEOUT).await?;
         after = batch.last.unwrap_or(Id::NONE);
         ctx.app.refund_cursor.store(after.0, Ordering::Relaxed);
         made += batch.made;
@@ -164,10 +158,10 @@ struct Batch {
     made: u64,
 }
 
-/// Has the gateway process the next few refunds and cancellations after `after`.
-async fn process_batch(ctx: &Ctx, order: Option<Id>, after: Id) -> Result<Batch> {
+/// Has the gateway process the next few refunds and cancellations after `after`. Each call may take as long as `limit`.
+async fn process_batch(ctx: &Ctx, order: Option<Id>, after: Id, limit: Duration) -> Result<Batch> {
     let rows = refund_store::next_open_refunds(&mut ctx.unit.read().await?, order, after).await?;
-    let results = join_all(rows.iter().map(|row| call_gateway(ctx, row))).await;
+    let results = join_all(rows.iter().map(|row| call_gateway(ctx, row, limit))).await;
     for (row, _) in rows.iter().zip(&results).filter(|(_, succeeded)| **succeeded) {
         transaction!(ctx.unit, |tx| record_result(&ctx.app, tx, row).await)?;
     }
@@ -176,13 +170,13 @@ async fn process_batch(ctx: &Ctx, order: Option<Id>, after: Id) -> Result<Batch>
 }
 
 /// Calls the gateway for a refund or a cancellation. Returns whether it succeeded.
-async fn call_gateway(ctx: &Ctx, row: &OpenRefundRow) -> bool {
+async fn call_gateway(ctx: &Ctx, row: &OpenRefundRow, limit: Duration) -> bool {
     let (payment, amount) = (row.payment_id, row.amount);
     let result = if row.is_refund {
         let refund = Refund { refund: row.id, payment, amount, reference: row.reference.clone() };
-        timeout(GATEWAY_TIMEOUT, ctx.app.gateway.refund(&refund)).await
+        timeout(limit, ctx.app.gateway.refund(&refund)).await
     } else {
-        timeout(GATEWAY_TIMEOUT, ctx.app.gateway.cancel_charge(&CancelCharge { payment, amount })).await
+        timeout(limit, ctx.app.gateway.cancel_charge(&CancelCharge { payment, amount })).await
     };
     let result = result.unwrap_or_else(|_| Err(anyhow::anyhow!("the gateway has not answered in time")));
     if let Err(error) = &result {
