@@ -293,10 +293,14 @@ async fn different_request_that_waits_for_claim_is_rejected(app: TestApp) {
         app.request("POST", "/zones").key(&app.staff.key).json(&zone)
     };
 
+    let audited = async || app.scalar::<i64>("select count(*) from audit where operation = 'zone_create'").await;
+    let before = audited().await;
+
     let responses = claim_twice(&app, request(300), request(400)).await;
 
     assert_eq!(count_statuses(&responses, [201, 422]), [1, 1]);
     assert_eq!(app.scalar::<i64>("select count(*) from zones").await, 1);
+    assert_eq!(audited().await - before, 2, "the success and the rejection");
 }
 
 async fn concurrent_duplicates_have_one_effect(app: TestApp) {

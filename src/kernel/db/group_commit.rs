@@ -67,7 +67,7 @@ struct Participant<R> {
 }
 
 /// A request's share of a batch that has been executed and not committed. Dropping it rolls the whole batch back, unless the request
-/// was rejected.
+/// was rejected or replayed.
 pub struct PendingCommit {
     record: oneshot::Sender<Option<AuditRecord>>,
     committed: BoxFuture<'static, Result<()>>,
@@ -193,16 +193,16 @@ async fn commit<R>(mut tx: Tx, participants: Vec<Participant<R>>, results: Vec<R
     let mut sent = Vec::with_capacity(participants.len());
     for (participant, result) in participants.into_iter().zip(results) {
         let (record, receiver) = oneshot::channel();
-        sent.push(SentResult { is_rejected: result.is_err(), request: participant.request, record: receiver });
+        sent.push(SentResult { has_changed_nothing: result.is_err(), request: participant.request, record: receiver });
         // A request whose client has disconnected drops the record's sender, too.
         let _disconnected = participant.reply.send((result, record));
     }
     let mut records = Vec::with_capacity(sent.len());
-    for SentResult { is_rejected, request, record } in sent {
+    for SentResult { has_changed_nothing, request, record } in sent {
         match record.await {
             Ok(record) => records.extend(record),
             // It has changed nothing but its claim, if it has one, and may be sent again.
-            Err(_) if is_rejected => {
+            Err(_) if has_changed_nothing => {
                 if let Some(request) = request {
                     request.release(&mut tx).await?;
                 }
@@ -217,7 +217,7 @@ async fn commit<R>(mut tx: Tx, participants: Vec<Participant<R>>, results: Vec<R
 /// A result that was sent to a request of a batch, which sends its audit record in return.
 struct SentResult {
     /// True if the request was rejected or replayed, and so has changed nothing but its claim.
-    is_rejected: bool,
+    has_changed_nothing: bool,
     /// The request if it carries an `Idempotency-Key`.
     request: Option<Arc<IdempotentRequest>>,
     record: oneshot::Receiver<Option<AuditRecord>>,

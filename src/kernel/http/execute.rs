@@ -206,8 +206,14 @@ async fn run_and_commit(
     handler: impl Future<Output = Result<Response<Body>>> + Send,
 ) -> Result<ResponseResult> {
     let outcome = match handler.await {
-        Err(error @ (Error::Replayed(_) | Error::Rejected(Code::IDEMPOTENCY_UNDER_WAY | Code::IDEMPOTENCY_OTHER_REQUEST, _))) => {
+        // A batch waits for the record until what is uncommitted is dropped.
+        Err(error @ (Error::Replayed(_) | Error::Rejected(Code::IDEMPOTENCY_UNDER_WAY, _))) => {
+            drop(unit.take_uncommitted());
             return Err(error);
+        }
+        Err(Error::Rejected(code @ Code::IDEMPOTENCY_OTHER_REQUEST, _)) => {
+            drop(unit.take_uncommitted());
+            return Ok(audit_rejection(kernel, audit, code.into()).await);
         }
         outcome => check_precondition(unit, outcome.map_err(ApiError::from)).await,
     };
