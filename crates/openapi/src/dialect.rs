@@ -165,7 +165,7 @@ impl Converter {
 
     /// Removes the keywords of a schema whose values are invalid, and corrects frequent mistakes.
     fn remove_invalid_keywords(&mut self, schema: &mut Map<String, Value>, at: &Location<'_>) {
-        correct_mistakes(schema);
+        correct_mistakes(schema, at.keyword);
         let invalid = schema.iter().filter(|(keyword, value)| !is_valid_keyword(keyword, value));
         let invalid: Vec<String> = invalid.map(|(keyword, _)| keyword.clone()).collect();
         for keyword in invalid {
@@ -222,11 +222,12 @@ fn is_valid_keyword(keyword: &str, value: &Value) -> bool {
     }
 }
 
-/// Corrects mistakes with an evident meaning.
-fn correct_mistakes(schema: &mut Map<String, Value>) {
-    // The type null without quotes is another value in YAML.
+/// Corrects mistakes with an evident meaning. `keyword` is the nearest one on the way to the schema.
+fn correct_mistakes(schema: &mut Map<String, Value>, keyword: &str) {
+    // The type null without quotes is another value in YAML. An empty `type:` is the same value, but has no meaning in most places.
+    let is_alternative = ["anyOf", "oneOf"].contains(&keyword) && schema.len() == 1;
     match schema.get_mut("type") {
-        Some(kind @ Value::Null) => *kind = json!("null"),
+        Some(kind @ Value::Null) if is_alternative => *kind = json!("null"),
         Some(Value::Array(kinds)) => kinds.iter_mut().filter(|kind| kind.is_null()).for_each(|kind| *kind = json!("null")),
         _ => {}
     }

@@ -47,7 +47,8 @@ mod subtypes;
 mod urlencoded_form;
 mod value_kind;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -55,6 +56,7 @@ use http::HeaderMap;
 use serde_json::{Map, Value};
 
 use callback::Callback;
+use path::Segment;
 use resolver::References;
 use response::{ResponseSpec, Violation, ViolationKind};
 
@@ -182,7 +184,7 @@ impl Contract {
             bail!("the document has no paths");
         }
         let references = References::read(&document);
-        let mut operations: Vec<Operation> = Vec::new();
+        let (mut operations, mut path_by_route): (Vec<Operation>, BTreeMap<Route, &str>) = Default::default();
         let paths = document["paths"].as_object().into_iter().flatten();
         for (path, item) in paths.filter(|(path, _)| !path.starts_with("x-")) {
             let problem = match path.starts_with('/') {
@@ -196,12 +198,16 @@ impl Contract {
             let item = references.follow(item);
             for (method, operation) in METHODS.iter().filter_map(|method| Some((method, item.get(method)?))) {
                 let operation = Operation::new(&references, &document, (path, method), item, operation, &mut warnings);
-                match operations.iter().find(|other| other.has_same_route(&operation)) {
-                    Some(first) => warnings.push(format!(
+                match path_by_route.entry(operation.route()) {
+                    Entry::Occupied(first) => warnings.push(format!(
                         "{} {path} is left out: its path is the same as {}, apart from the names of variables",
-                        operation.method, first.path
+                        operation.method,
+                        first.get()
                     )),
-                    None => operations.push(operation),
+                    Entry::Vacant(entry) => {
+                        entry.insert(path);
+                        operations.push(operation);
+                    }
                 }
             }
             let additional = item["additionalOperations"].as_object().into_iter().flat_map(Map::keys).map(String::as_str);
@@ -220,7 +226,7 @@ impl Contract {
         if operations.is_empty() {
             warnings.push("the document has no operations".to_owned());
         }
-        name_by_path(&mut operations, &mut warnings);
+        rename_repeated_ids(&mut operations, &mut warnings);
         let by_id = operations.iter().enumerate().map(|(index, operation)| (operation.id.clone(), index)).collect();
         let by_length = by_length(&operations);
         let prefixes = prefixes(&references, &document);
@@ -299,7 +305,7 @@ impl Contract {
 }
 
 /// Names the operations by method and path whose `operationId` another operation has.
-fn name_by_path(operations: &mut [Operation], warnings: &mut Vec<String>) {
+fn rename_repeated_ids(operations: &mut [Operation], warnings: &mut Vec<String>) {
     let mut ids = BTreeSet::new();
     for operation in operations {
         if !ids.insert(operation.id.clone()) {
@@ -313,6 +319,9 @@ fn name_by_path(operations: &mut [Operation], warnings: &mut Vec<String>) {
         }
     }
 }
+
+/// What two operations have in common if requests to both look the same: the method, the form of the path, and whether it ends with a slash.
+type Route = (String, Vec<Segment>, bool);
 
 impl Operation {
     fn new<'a>(
@@ -386,10 +395,8 @@ impl Operation {
         }
     }
 
-    /// Returns whether the requests to another operation have the same method and the same form of path.
-    fn has_same_route(&self, other: &Self) -> bool {
-        let (own, others) = (&self.template, &other.template);
-        self.method == other.method && own.shape == others.shape && own.ends_with_slash == others.ends_with_slash
+    fn route(&self) -> Route {
+        (self.method.clone(), self.template.shape.clone(), self.template.ends_with_slash)
     }
 
     /// Returns the declared response for a status: the exact status wins over `4XX`, and `4XX` over `default`.

@@ -113,7 +113,7 @@ fn parse(text: &str) -> anyhow::Result<(Value, Vec<String>)> {
     // JSON is also YAML, but the JSON parser is much faster on a large document and its errors are clearer.
     let text = text.trim_start_matches('\u{feff}');
     // A comment is no JSON, and would be a strange mistake in YAML.
-    let is_json = text.trim_start().starts_with(['{', '/']);
+    let is_json = ["{", "//", "/*"].iter().any(|start| text.trim_start().starts_with(start));
     let repeated = RefCell::default();
     let root = || Node { pointer: String::new(), repeated: &repeated };
     let mut json = serde_json::Deserializer::from_str(text);
@@ -126,14 +126,14 @@ fn parse(text: &str) -> anyhow::Result<(Value, Vec<String>)> {
         Err(json_error) => {
             repeated.borrow_mut().clear();
             let yaml = root().deserialize(serde_yaml_ng::Deserializer::from_str(text));
-            yaml.map_err(|yaml_error| if is_json { anyhow!(json_error) } else { with_tab(yaml_error, text) })?
+            yaml.map_err(|yaml_error| if is_json { anyhow!(json_error) } else { explain_tab(yaml_error, text) })?
         }
     };
     Ok((value, repeated.into_inner()))
 }
 
-/// Returns the error of the YAML parser, which doesn't mention that a tab is the reason.
-fn with_tab(error: serde_yaml_ng::Error, text: &str) -> anyhow::Error {
+/// Returns an error of the YAML parser with the tab that is its reason, which the parser doesn't mention.
+fn explain_tab(error: serde_yaml_ng::Error, text: &str) -> anyhow::Error {
     let line = error.location().and_then(|location| text.lines().nth(location.line().checked_sub(1)?)).unwrap_or_default();
     let indentation = &line[..line.len() - line.trim_start().len()];
     match indentation.contains('\t') {

@@ -93,7 +93,7 @@ fn values_are_generated_for_schemas_with_mistakes() {
         (json!({ "type": "string", "maxLength": "5" }), json!({ "type": "string", "maxLength": 5 })),
         (json!({ "type": "any" }), json!({})),
         (json!({ "type": "strin" }), json!({})),
-        (json!({ "type": null }), json!({ "enum": [null] })),
+        (json!({ "type": null, "minLength": 3 }), json!({ "minLength": 3 })),
         (json!({ "type": ["integer", null] }), json!({ "type": ["integer", "null"] })),
         (json!({ "oneOf": [{ "type": null }, { "type": "integer" }] }), json!({ "type": ["integer", "null"] })),
         (json!({ "type": "file" }), json!({ "type": "string" })),
