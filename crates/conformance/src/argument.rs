@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use boxoffice_openapi::response::Content;
 use boxoffice_openapi::{
-    Direction, ExampleUse, Operation, Parameter, ParameterLocation, PathTemplate, Sampler, Schema, Style, escape, resolve,
+    Direction, ExampleUse, Operation, Parameter, ParameterLocation, PathTemplate, Sampler, Schema, escape, resolve,
     to_plain_string,
 };
 use chrono::Utc;
@@ -17,8 +17,8 @@ use super::http_client::{API_KEY_HEADER, CLIENT_VERSION_HEADER, Request};
 /// Characters to percent-encode in a path: all but the unreserved characters (RFC 3986).
 pub const PATH_ESCAPES: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// Characters to percent-encode in a value with several parts, whose delimiters are not encoded (RFC 6570, section 3.2.7).
-const PART_ESCAPES: &AsciiSet = &PATH_ESCAPES.remove(b',').remove(b';').remove(b'=');
+/// Characters to percent-encode in a text whose parts are encoded, and whose delimiters are not encoded (RFC 6570, section 3.2.7).
+const DELIMITED_ESCAPES: &AsciiSet = &PATH_ESCAPES.remove(b'%').remove(b',').remove(b';').remove(b'=');
 
 const COOKIE: &str = "Cookie";
 
@@ -263,24 +263,21 @@ impl Argument {
             }
             return request.with_json(&body);
         };
-        let texts = value.map(|value| parameter.serialize(value)).unwrap_or_default();
+        let texts = |value: Option<&Value>| value.map(|value| parameter.serialize(value)).unwrap_or_default();
         match parameter.location {
             ParameterLocation::Query => {
                 request.query.retain(|(name, _)| !parameter.is_sent_as(name));
-                request.query.extend(texts);
+                request.query.extend(texts(value));
             }
             ParameterLocation::Header => {
                 request = request.without_header(&self.name);
-                request.headers.extend(texts);
+                request.headers.extend(texts(value));
             }
-            ParameterLocation::Cookie => request = with_cookies(request, |name| parameter.is_sent_as(name), &texts),
+            ParameterLocation::Cookie => request = with_cookies(request, |name| parameter.is_sent_as(name), &texts(value)),
             ParameterLocation::Path => {
                 let variable = format!("{{{}}}", self.name);
-                let text: String = texts.into_iter().map(|(_, text)| text).collect();
-                let has_parts =
-                    parameter.style == Style::Matrix || value.is_some_and(|value| value.is_array() || value.is_object());
-                let escapes = if has_parts { PART_ESCAPES } else { PATH_ESCAPES };
-                let encoded = utf8_percent_encode(&text, escapes).to_string();
+                let text: String = texts(value.map(with_encoded_texts).as_ref()).into_iter().map(|(_, text)| text).collect();
+                let encoded = utf8_percent_encode(&text, DELIMITED_ESCAPES).to_string();
                 let replace = |name: &str, value: &str| if name == self.name { encoded.clone() } else { value.to_owned() };
                 let segments = operation.path.split('/').zip(request.path.split('/')).map(|(template, segment)| match template {
                     _ if template == variable => encoded.clone(),
@@ -294,6 +291,17 @@ impl Argument {
             }
         }
         request
+    }
+}
+
+/// Returns a value with its texts and the names in it percent-encoded.
+fn with_encoded_texts(value: &Value) -> Value {
+    let encode = |text: &str| utf8_percent_encode(text, PATH_ESCAPES).to_string();
+    match value {
+        Value::String(text) => encode(text).into(),
+        Value::Array(items) => items.iter().map(with_encoded_texts).collect(),
+        Value::Object(members) => members.iter().map(|(name, value)| (encode(name), with_encoded_texts(value))).collect(),
+        other => other.clone(),
     }
 }
 
@@ -353,6 +361,8 @@ mod tests {
             ("matrix", json!({ "x": 1, "y": 2 }), "/things/;x=1;y=2"),
             ("label", json!(["a/b", "c"]), "/things/.a%2Fb.c"),
             ("simple", json!([1, 2]), "/things/1,2"),
+            ("simple", json!(["a,b", "c"]), "/things/a%2Cb,c"),
+            ("matrix", json!("a;b=c"), "/things/;p=a%3Bb%3Dc"),
             ("simple", json!("a;b,c"), "/things/a%3Bb%2Cc"),
         ] {
             let schema =

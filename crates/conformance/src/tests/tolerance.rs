@@ -283,7 +283,11 @@ async fn location_is_not_followed_without_an_operation_that_reads_the_resource()
 #[tokio::test]
 async fn texts_with_the_pattern_of_an_argument_are_no_keys() {
     let hash = json!({ "type": "string", "pattern": "^0x[0-9a-f]{64}$" });
-    let variable = json!([{ "name": "hash", "in": "path", "required": true, "schema": hash }]);
+    let slug = json!({ "type": "string", "pattern": "^[A-Za-z0-9-]+$" });
+    let variable = json!([
+        { "name": "hash", "in": "path", "required": true, "schema": hash },
+        { "name": "network", "in": "query", "schema": slug },
+    ]);
     let error = answer(json!({ "type": "object", "properties": { "message": { "type": "string" } } }));
     let paths = json!({ "/blocks/{hash}": {
         "parameters": variable,
