@@ -5,11 +5,13 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
+use std::time::Duration;
 
 use boxoffice::kernel::db::{Checksum, CopiedValue};
 use boxoffice_client::{Client, types};
 use sqlx::{AssertSqlSafe, Connection, PgConnection, SqliteConnection};
 use tempfile::TempDir;
+use tokio::time::sleep;
 
 use crate::support::postgres;
 use crate::support::server_process::{CommandOutput, Run, ServerProcess, boxoffice, last_word};
@@ -153,9 +155,18 @@ impl BlockedTarget {
     /// Waits until PostgreSQL has noticed the end of the copy, too.
     async fn release(mut self) {
         let release = "alter table audit drop constraint waits; select pg_advisory_unlock_all()";
-        let end = "select pg_terminate_backend(pid, 30000) from pg_stat_activity
-            where datname = current_database() and application_name = 'boxoffice copy'";
-        sqlx::raw_sql(end).execute(&mut self.0).await.unwrap();
+        let copies = "from pg_stat_activity where datname = current_database() and application_name = 'boxoffice copy'";
+        let (end, count) = (format!("select pg_terminate_backend(pid) {copies}"), format!("select count(*) {copies}"));
+        sqlx::raw_sql(AssertSqlSafe(end)).execute(&mut self.0).await.unwrap();
+        let mut connections = 1_i64;
+        for _ in 0..3000 {
+            connections = sqlx::query_scalar(AssertSqlSafe(count.clone())).fetch_one(&mut self.0).await.unwrap();
+            if connections == 0 {
+                break;
+            }
+            sleep(Duration::from_millis(10)).await;
+        }
+        assert_eq!(connections, 0, "the copy's connections have not ended");
         sqlx::raw_sql(release).execute(&mut self.0).await.unwrap();
         self.0.close().await.unwrap();
     }
