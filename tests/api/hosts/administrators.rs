@@ -228,6 +228,25 @@ async fn staff_appoint_administrator_if_none_is_left(app: TestApp) {
     assert_eq!(add(&app, &ama.key, &uri, &yaw.number).await.status, 201);
 }
 
+/// Sends a request of Kofi, and removes him from all hosts' administrators while it waits for rows that a transaction has locked.
+async fn send_while_kofi_is_removed(
+    app: &TestApp,
+    lock: &'static str,
+    (method, path): (&str, &str),
+    kofi: &User,
+    body: &Value,
+) -> Response {
+    let mut removal = app.state.db.begin().await.unwrap();
+    if removal.is_postgres() {
+        removal.query(lock).execute().await.unwrap();
+    }
+    let remove = "delete from host_administrators where account_id = (select id from accounts where username = 'kofi')";
+    removal.query(remove).execute().await.unwrap();
+    let request = app.request(method, path).key(&kofi.key);
+    let request = if body.is_null() { request } else { request.json(body) };
+    join(request.send(), app.commit_when_awaited(removal, 1)).await.0
+}
+
 async fn administrator_who_is_removed_while_a_request_waits_is_rejected(app: TestApp) {
     app.stop_jobs().await;
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
@@ -264,16 +283,7 @@ async fn administrator_who_is_removed_while_a_request_waits_is_rejected(app: Tes
         ("POST", at_event("/cancellations"), Value::Null),
         ("DELETE", event.uri.clone(), Value::Null),
     ] {
-        let mut removal = app.state.db.begin().await.unwrap();
-        if removal.is_postgres() {
-            removal.query("select id from hosts for update").execute().await.unwrap();
-        }
-        let remove = "delete from host_administrators where account_id = (select id from accounts where username = 'kofi')";
-        removal.query(remove).execute().await.unwrap();
-
-        let request = app.request(method, &path).key(&kofi.key);
-        let request = if body.is_null() { request } else { request.json(&body) };
-        let (response, ()) = join(request.send(), app.commit_when_awaited(removal, 1)).await;
+        let response = send_while_kofi_is_removed(&app, "select id from hosts for update", (method, &path), &kofi, &body).await;
 
         assert_eq!(rejection(&response), (403, "resource.not-yours"), "{method} {path}: {}", response.body);
         assert_eq!(add(&app, &ama.key, &host.uri, &kofi.number).await.status, 201);
@@ -299,16 +309,7 @@ async fn administrator_who_is_removed_while_a_ticket_is_locked_is_rejected(app: 
         ("POST", format!("{}/offline-scans", event.uri), scans),
         ("DELETE", admission.to_owned(), Value::Null),
     ] {
-        let mut removal = app.state.db.begin().await.unwrap();
-        if removal.is_postgres() {
-            removal.query("select id from tickets for update").execute().await.unwrap();
-        }
-        let remove = "delete from host_administrators where account_id = (select id from accounts where username = 'kofi')";
-        removal.query(remove).execute().await.unwrap();
-
-        let request = app.request(method, &path).key(&kofi.key);
-        let request = if body.is_null() { request } else { request.json(&body) };
-        let (response, ()) = join(request.send(), app.commit_when_awaited(removal, 1)).await;
+        let response = send_while_kofi_is_removed(&app, "select id from tickets for update", (method, &path), &kofi, &body).await;
 
         assert_eq!(rejection(&response), (403, "resource.not-yours"), "{method} {path}: {}", response.body);
         assert_eq!(add(&app, &ama.key, &host.uri, &kofi.number).await.status, 201);
