@@ -6,7 +6,7 @@ use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
 use crate::advertisements::{advertisement_body, create as create_advertisement};
-use crate::support::{Response, TestApp, User, rejection, section};
+use crate::support::{Call, Response, TestApp, User, rejection, section};
 
 on_both_databases![
     administrator_adds_another,
@@ -228,23 +228,20 @@ async fn staff_appoint_administrator_if_none_is_left(app: TestApp) {
     assert_eq!(add(&app, &ama.key, &uri, &yaw.number).await.status, 201);
 }
 
-/// Sends a request of Kofi, and removes him from all hosts' administrators while it waits for rows that a transaction has locked.
-async fn send_while_kofi_is_removed(
-    app: &TestApp,
-    lock: &'static str,
-    (method, path): (&str, &str),
-    kofi: &User,
-    body: &Value,
-) -> Response {
+/// Sends a request of Kofi, and removes him from all hosts' administrators while it waits for rows that a transaction has locked. Requires
+/// that it is rejected, and has Ama appoint him again.
+async fn assert_rejected_after_removal(app: &TestApp, lock: &'static str, call: &Call, (ama, host): (&User, &str), kofi: &User) {
     let mut removal = app.state.db.begin().await.unwrap();
     if removal.is_postgres() {
         removal.query(lock).execute().await.unwrap();
     }
     let remove = "delete from host_administrators where account_id = (select id from accounts where username = 'kofi')";
     removal.query(remove).execute().await.unwrap();
-    let request = app.request(method, path).key(&kofi.key);
-    let request = if body.is_null() { request } else { request.json(body) };
-    join(request.send(), app.commit_when_awaited(removal, 1)).await.0
+
+    let (response, ()) = join(call.send(app), app.commit_when_awaited(removal, 1)).await;
+
+    assert_eq!(rejection(&response), (403, "resource.not-yours"), "{} {}: {}", call.method, call.path, response.body);
+    assert_eq!(add(app, &ama.key, host, &kofi.number).await.status, 201);
 }
 
 async fn administrator_who_is_removed_while_a_request_waits_is_rejected(app: TestApp) {
@@ -283,10 +280,8 @@ async fn administrator_who_is_removed_while_a_request_waits_is_rejected(app: Tes
         ("POST", at_event("/cancellations"), Value::Null),
         ("DELETE", event.uri.clone(), Value::Null),
     ] {
-        let response = send_while_kofi_is_removed(&app, "select id from hosts for update", (method, &path), &kofi, &body).await;
-
-        assert_eq!(rejection(&response), (403, "resource.not-yours"), "{method} {path}: {}", response.body);
-        assert_eq!(add(&app, &ama.key, &host.uri, &kofi.number).await.status, 201);
+        let call = Call::new(&kofi.key, method, path, body);
+        assert_rejected_after_removal(&app, "select id from hosts for update", &call, (&ama, &host.uri), &kofi).await;
     }
     assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (0, 0));
 }
@@ -309,10 +304,8 @@ async fn administrator_who_is_removed_while_a_ticket_is_locked_is_rejected(app: 
         ("POST", format!("{}/offline-scans", event.uri), scans),
         ("DELETE", admission.to_owned(), Value::Null),
     ] {
-        let response = send_while_kofi_is_removed(&app, "select id from tickets for update", (method, &path), &kofi, &body).await;
-
-        assert_eq!(rejection(&response), (403, "resource.not-yours"), "{method} {path}: {}", response.body);
-        assert_eq!(add(&app, &ama.key, &host.uri, &kofi.number).await.status, 201);
+        let call = Call::new(&kofi.key, method, path, body);
+        assert_rejected_after_removal(&app, "select id from tickets for update", &call, (&ama, &host.uri), &kofi).await;
     }
     let statuses: Vec<Value> = app.wallet(&ama).await.iter().map(|ticket| ticket["status"].clone()).collect();
     assert_eq!(statuses, ["Redeemed", "Issued"]);
