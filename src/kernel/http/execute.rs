@@ -123,7 +123,7 @@ pub async fn execute(
     handler: impl Future<Output = Result<Response<Body>>> + Send,
 ) -> ResponseResult {
     let executed = match request.clone() {
-        None => run_and_commit(kernel, audit, unit, None, handler).await,
+        None => run_and_commit(kernel, &audit, unit, None, handler).await,
         // Boxed, because few requests get here: it keeps the future of all others small.
         Some(request) => execute_idempotent(kernel, audit, unit, request, handler).boxed().await,
     };
@@ -174,10 +174,13 @@ async fn execute_idempotent(
     let _guard = kernel.in_progress.enter(&request).ok_or(Code::IDEMPOTENCY_UNDER_WAY)?;
     // Not in the `match`, which would hold the connection while a rejection waits for one to write with.
     let found = request.require_new(&mut kernel.db.read().await?.traced(unit.span())).await;
-    match found {
-        Ok(()) => run_and_commit(kernel, audit, unit, Some(request), handler).await,
-        Err(Error::Rejected(code @ Code::IDEMPOTENCY_OTHER_REQUEST, _)) => Ok(audit_rejection(kernel, audit, code.into()).await),
+    let executed = match found {
+        Ok(()) => run_and_commit(kernel, &audit, unit, Some(request), handler).await,
         Err(error) => Err(error),
+    };
+    match executed {
+        Err(Error::Rejected(code @ Code::IDEMPOTENCY_OTHER_REQUEST, _)) => Ok(audit_rejection(kernel, audit, code.into()).await),
+        executed => executed,
     }
 }
 
@@ -196,24 +199,19 @@ pub async fn audit_rejection(kernel: &Kernel, audit: AuditContext<'_>, error: Ap
 /// Runs `handler`, and commits its outcome, which it returns.
 ///
 /// # Errors
-/// Returns an error if the database fails, or if an earlier attempt has [claimed](IdempotentRequest::claim) the request; that attempt
-/// has the audit record.
+/// Returns an error if the database fails, or if an earlier request has [claimed](IdempotentRequest::claim) the key.
 async fn run_and_commit(
     kernel: &Kernel,
-    audit: AuditContext<'_>,
+    audit: &AuditContext<'_>,
     unit: &UnitOfWork,
     request: Option<Arc<IdempotentRequest>>,
     handler: impl Future<Output = Result<Response<Body>>> + Send,
 ) -> Result<ResponseResult> {
     let outcome = match handler.await {
-        // A batch waits for the record until what is uncommitted is dropped.
-        Err(error @ (Error::Replayed(_) | Error::Rejected(Code::IDEMPOTENCY_UNDER_WAY, _))) => {
+        Err(error @ (Error::Replayed(_) | Error::Rejected(Code::IDEMPOTENCY_UNDER_WAY | Code::IDEMPOTENCY_OTHER_REQUEST, _))) => {
+            // A batch waits for the record until what is uncommitted is dropped.
             drop(unit.take_uncommitted());
             return Err(error);
-        }
-        Err(Error::Rejected(code @ Code::IDEMPOTENCY_OTHER_REQUEST, _)) => {
-            drop(unit.take_uncommitted());
-            return Ok(audit_rejection(kernel, audit, code.into()).await);
         }
         outcome => check_precondition(unit, outcome.map_err(ApiError::from)).await,
     };
