@@ -456,7 +456,8 @@ async fn deleted_account_leaves_its_lists(app: TestApp) {
 
 /// As long as such an entry waited, nobody could order the free places.
 async fn entries_that_cannot_be_served_are_closed(app: TestApp) {
-    for way in ["capacity", "maximum", "deactivated"] {
+    // The last two ask for more places than become free. As long as they wait, nobody else can order.
+    for (way, quantity) in [("capacity", 4), ("maximum", 2), ("deactivated", 2), ("maximum", 5), ("deactivated", 5)] {
         let number = app.state.clock.next_id();
         let [kofi, ama, yaw, esi] = ["kofi", "ama", "yaw", "esi"].map(|name| format!("{name}{number}"));
         let (kofi, ama) = (app.sign_up(&kofi).await, app.sign_up(&ama).await);
@@ -464,7 +465,6 @@ async fn entries_that_cannot_be_served_are_closed(app: TestApp) {
         let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 10.0, 5)]).await;
         let floor = event.sections[0].as_str();
         let orders = [ama.order(floor, 2).await.unwrap(), ama.order(floor, 3).await.unwrap()];
-        let quantity = if way == "capacity" { 4 } else { 2 };
         let his = wait(&app, &yaw, floor, quantity).await;
 
         match way {
@@ -480,9 +480,9 @@ async fn entries_that_cannot_be_served_are_closed(app: TestApp) {
         }
         app.offer_places().await;
 
-        assert_eq!(status(&app, &his).await, "Closed", "{way}");
+        assert_eq!(status(&app, &his).await, "Closed", "{way} {quantity}");
         let remaining = if way == "capacity" { 1 } else { 3 };
-        assert_eq!(places(&app, floor).await, [0, 2, remaining], "{way}");
+        assert_eq!(places(&app, floor).await, [0, 2, remaining], "{way} {quantity}");
         esi.order(floor, 1).await.unwrap();
     }
     app.assert_invariants().await;

@@ -49,7 +49,7 @@ async fn serve_next(app: &App, tx: &mut Tx, now: Timestamp) -> Result<u64> {
     let lapsed = store::lapse(tx, id, now).await?;
     let free: i64 = lapsed.iter().sum();
     let (offers, unservable) = if check_on_sale(&section, &event, now).is_ok() {
-        let candidates = store::first_waiting(tx, &section, places.left + free, BATCH).await?;
+        let candidates = store::first_waiting(tx, id, places.left + free, BATCH).await?;
         let (servable, unservable) = split_servable(tx, &section, &event, candidates, now).await?;
         (next_offers(servable, places.left + free), unservable)
     } else {

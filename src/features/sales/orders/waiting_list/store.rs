@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use boxoffice_http::error::Result;
 
 use super::model::{CandidateRow, EntriesOf, EntryRow, NewEntry, OfferRow, WaitingStatus};
-use crate::features::catalog::sections::{self, SectionRow};
+use crate::features::catalog::sections;
 use crate::kernel::db::{Reader, Tx};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
@@ -100,11 +100,9 @@ pub async fn accept(tx: &mut Tx, offers: &[OfferRow]) -> Result<()> {
 const IS_CLOSED: &str = "(s.sales_end <= ? or e.ends <= ? or e.status = 'Cancelled' or h.removed)";
 /// SQL condition that the tickets of such a section are on sale.
 const IS_ON_SALE: &str = "(s.active and s.sales_start <= ? and e.status = 'Listed')";
-/// SQL condition that an account waits for no more places than are free, counting those of expired reservations, or for more than the
-/// section has.
-const CAN_BE_SERVED: &str = "(s.waiting > 0 and exists (select 1 from waiting_entries w where w.section_id = s.id
-     and w.status = 'Waiting' and (w.quantity > s.capacity or w.quantity <= s.capacity - s.sold - s.reserved + coalesce((
-        select cast(sum(r.quantity) as bigint) from reservations r where r.section_id = s.id and r.expires <= ?), 0))))";
+/// SQL condition that an entry `w` of an account `a` can't be served, however many places of its section `s` become free. It leaves out
+/// the places that the account has already, because reading them takes the longer, the more orders the account has.
+const IS_UNSERVABLE: &str = "(w.quantity > s.capacity or w.quantity > s.maximum_per_account or not a.activated)";
 /// SQL condition that an offer `w` has ended: it was not used in time, or its account was deactivated and can't use it. `?` is the
 /// current time.
 const IS_OVER: &str = "w.status = 'Offered' and (w.expires <= ? or exists (select 1 from accounts a where a.id = w.account_id
@@ -113,10 +111,17 @@ const IS_OVER: &str = "w.status = 'Offered' and (w.expires <= ? or exists (selec
 fn due_sql() -> String {
     let has_lapsed =
         format!("(s.offered > 0 and exists (select 1 from waiting_entries w where w.section_id = s.id and {IS_OVER}))");
+    // Waits for no more places than are free, counting those of expired reservations, or can't be served.
+    let has_next = format!(
+        "s.waiting > 0 and exists (select 1 from waiting_entries w join accounts a on a.id = w.account_id
+         where w.section_id = s.id and w.status = 'Waiting' and ({IS_UNSERVABLE}
+         or w.quantity <= s.capacity - s.sold - s.reserved + coalesce((select cast(sum(r.quantity) as bigint)
+            from reservations r where r.section_id = s.id and r.expires <= ?), 0)))"
+    );
     format!(
         "s.id from sections s join events e on e.id = s.event_id join hosts h on h.id = e.host_id
          where (s.waiting > 0 or s.offered > 0)
-         and ({IS_CLOSED} or {has_lapsed} or {IS_ON_SALE} and {CAN_BE_SERVED})"
+         and ({IS_CLOSED} or {has_lapsed} or {IS_ON_SALE} and {has_next})"
     )
 }
 
@@ -148,12 +153,15 @@ pub async fn lapse(tx: &mut Tx, section: Id, now: Timestamp) -> Result<Vec<i64>>
     lapse.push(" and ").push_bind(IS_OVER, now).push(" returning quantity").scalars().await
 }
 
-/// Returns the first entries of a section that wait for at most this number of places, or for more than its capacity; at most `most`.
-pub async fn first_waiting(reader: &mut Reader, section: &SectionRow, places: i64, most: i64) -> Result<Vec<CandidateRow>> {
-    let waiting = "select w.id, w.section_id, w.account_id, w.quantity, a.activated
-         from waiting_entries w join accounts a on a.id = w.account_id
-         where w.section_id = $1 and w.status = 'Waiting' and (w.quantity <= $2 or w.quantity > $3) order by w.id limit $4";
-    reader.query(waiting).bind(section.id).bind(places).bind(section.capacity).bind(most).all().await
+/// Returns the first entries of a section that wait for at most this number of places, or can't be served; at most `most`.
+pub async fn first_waiting(reader: &mut Reader, section: Id, places: i64, most: i64) -> Result<Vec<CandidateRow>> {
+    let waiting = reader.select(
+        "w.id, w.section_id, w.account_id, w.quantity, a.activated from waiting_entries w
+         join accounts a on a.id = w.account_id join sections s on s.id = w.section_id where w.status = 'Waiting'",
+    );
+    let waiting = waiting.and_where("w.section_id = ?", Some(section));
+    let waiting = waiting.push_bind(&format!(" and (w.quantity <= ? or {IS_UNSERVABLE})"), places);
+    waiting.push_bind(" order by w.id limit ?", most).all().await
 }
 
 /// Ends these entries, which wait.
