@@ -11,8 +11,8 @@ use futures::future::join;
 use serde_json::{Value, json};
 
 use crate::support::{
-    Event, PASSWORD, RESERVATION_TTL, Rejection, Response, TestApp, User, card_payment, partial_card_payment, rejection, section,
-    wait_until,
+    Event, PASSWORD, RESERVATION_TTL, Rejection, Response, TestApp, User, card_payment, entries_of, partial_card_payment,
+    rejection, section, wait_until,
 };
 use crate::tickets::set_status;
 
@@ -23,6 +23,7 @@ on_both_databases![
     deletion_ends_open_transfers,
     deletion_removes_codes_and_mail,
     deletion_removes_mail_to_earlier_addresses,
+    deletion_keeps_mail_to_earlier_holder_of_address,
     names_of_deleted_account_are_free,
     keys_of_deleted_account_are_rejected,
     deletion_removes_host_roles_and_preferences,
@@ -236,6 +237,24 @@ async fn deletion_removes_mail_to_earlier_addresses(app: TestApp) {
 
     let left: Vec<(String,)> = app.rows("select recipient from outbox").await;
     assert_eq!(left, [("esi@example.com".to_owned(),)]);
+}
+
+/// Otherwise an intruder could take the address that an account had before, and keep its owner from learning of the change.
+async fn deletion_keeps_mail_to_earlier_holder_of_address(app: TestApp) {
+    app.stop_jobs().await;
+    let (ama, esi) = (app.sign_up("ama").await, app.sign_up("esi").await);
+    for (user, email) in [(&ama, "new@example.com"), (&esi, "ama@example.com")] {
+        let changed = app.put(&user.key, &format!("/accounts/{}", user.number), json!({ "email": email })).await;
+        assert_eq!(changed.status, 200, "{}", changed.body);
+    }
+    let export = app.get(&esi.key, &format!("/accounts/{}/export", esi.number)).await;
+    let mails: Vec<&Value> = entries_of(&export.body).iter().filter(|entry| entry["type"] == "mail").collect();
+    assert!(mails.is_empty(), "{mails:?}");
+
+    assert_eq!(app.remove(&esi.key, &esi).await.status, 204);
+
+    let left: Vec<(String,)> = app.rows("select recipient from outbox").await;
+    assert_eq!(left, [("ama@example.com".to_owned(),)]);
 }
 
 async fn names_of_deleted_account_are_free(app: TestApp) {

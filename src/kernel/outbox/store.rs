@@ -155,9 +155,12 @@ pub async fn delete_failed_before(tx: &mut Tx, before: Timestamp) -> Result<u64>
 }
 
 /// Deletes all unsent and failed mail to an account with this address, and to the addresses that it had before. Mails of servers of an
-/// earlier version are only found by the present address.
+/// earlier version, which name no account, are only found by the present address.
 pub async fn delete_of_account(tx: &mut Tx, account: Id, email: &str) -> Result<()> {
-    let delete = tx.query("delete from outbox where account_id = $1 or address_account_id = $1 or lower(recipient) = lower($2)");
+    let delete = tx.query(
+        "delete from outbox where account_id = $1 or address_account_id = $1
+         or (account_id is null and address_account_id is null and lower(recipient) = lower($2))",
+    );
     delete.bind(account).bind(email.to_owned()).execute().await
 }
 
