@@ -15,6 +15,7 @@ on_both_databases![
     login_during_password_change_leaves_no_session,
     key_that_is_revoked_meanwhile_changes_nothing,
     key_of_a_program_changes_no_credentials,
+    key_of_a_program_does_not_restore_an_address,
     email_change_is_reported_to_old_address,
     password_change_is_reported,
     changes_by_staff_and_by_code_are_reported,
@@ -271,4 +272,22 @@ async fn key_of_a_program_changes_no_credentials(app: TestApp) {
     }
     assert_eq!(app.put(&key, &path, json!({ "email": "ama@example.com", "city": "Accra" })).await.status, 200);
     assert!(app.sign_in("ama", PASSWORD).await.is_ok());
+}
+
+/// The owner changes the address while a program's request, which repeats the earlier one, waits for the account.
+async fn key_of_a_program_does_not_restore_an_address(app: TestApp) {
+    app.stop_jobs().await;
+    let ama = app.sign_up("ama").await;
+    let key = app.create_integration_key(&ama).await;
+    let path = format!("/accounts/{}", ama.number);
+    let mut lock = app.state.db.begin().await.unwrap();
+    let update = "update accounts set email = 'other@example.com' where username = 'ama'";
+    // SQLite has one transaction that writes at a time.
+    lock.query(update).execute().await.unwrap();
+
+    let restored = app.put(&key, &path, json!({ "email": "ama@example.com" }));
+    let (restored, ()) = join(restored, app.commit_when_awaited(lock, 1)).await;
+
+    assert_eq!(rejection(&restored), (403, "resource.not-yours"), "{}", restored.body);
+    assert_eq!(app.get(&app.staff.key, &path).await.body["email"], "other@example.com");
 }

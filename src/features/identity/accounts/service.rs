@@ -121,9 +121,8 @@ async fn change_account(
 ) -> Result<Account> {
     let new_email = change.email.as_ref().filter(|email| !email.eq_ignore_ascii_case(&account.email));
     let changes_credentials = change.password.is_some() || new_email.is_some();
-    if changes_credentials && !caller.is_session && !caller.is_administrator() {
-        // A key of a program has a role and an end. Its holder could set a password and log in.
-        return Err(Code::RESOURCE_NOT_YOURS.with_message("Only a session can change the password or the e-mail address."));
+    if changes_credentials {
+        require_session(caller)?;
     }
     let password = change.password.take();
     if password.is_some()
@@ -153,6 +152,15 @@ async fn change_account(
         .on_unique("accounts_username_key", conflict_error(&["username"]))
         .on_unique("accounts_email_key", conflict_error(&["email"]))?;
     Ok(view(row))
+}
+
+/// Rejects a change of credentials with a key of a program, unless it is a platform administrator's. Such a key has a role and an end.
+/// Its holder could set a password and log in.
+fn require_session(caller: &Caller) -> Result<()> {
+    if caller.is_session || caller.is_administrator() {
+        return Ok(());
+    }
+    Err(Code::RESOURCE_NOT_YOURS.with_message("Only a session can change the password or the e-mail address."))
 }
 
 /// Runs a request that reveals if another account has a username or an e-mail address, and limits how often a caller can find
@@ -321,6 +329,8 @@ async fn change_account_in_tx(
         (false, true) => Credential::Email,
         (true, true) => Credential::Both,
     };
+    // The address may have changed since the account was read.
+    require_session(caller)?;
     store::end_sessions(tx, id, caller.key, app.clock.now()).await?;
     store::close_codes(tx, id, changed != Credential::Password).await?;
     let by = if caller.is(id) { ChangedBy::Owner } else { ChangedBy::Staff };
