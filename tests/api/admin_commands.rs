@@ -313,6 +313,7 @@ async fn lists_and_runs_jobs(app: TestApp) {
     fails(&app, &retention, 2, "and entries of the audit log never. These are the settings of this command.");
     let run = json_of(&app, &[&retention[..], &["--yes"]].concat());
     assert_eq!(run, json!({ "name": "apply the retention", "processed": 0 }));
+    assert_eq!(audited(&app).await, [("job_run".to_owned(), "/jobs/apply%20the%20retention".to_owned(), 200)]);
     fails(&app, &["jobs", "run", "tidy"], 2, "watch the clock");
     for job in ["watch the clock", "watch the standby", "record rejected requests"] {
         fails(&app, &["jobs", "run", job], 1, "the work of this job is in the memory of each server");

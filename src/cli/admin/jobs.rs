@@ -6,14 +6,16 @@ use anyhow::{Context as _, bail};
 use clap::Subcommand;
 use serde_json::{Value, json};
 
-use super::Admin;
 use super::output::Field;
+use super::{Admin, describe, encode};
 use crate::bootstrap;
 use crate::clock_watch;
+use crate::kernel::http::run_as_operator;
 use crate::kernel::jobs::{self, JobRun};
 use crate::kernel::settings::{MailTransportSettings, RetentionSettings, Settings};
 use crate::kernel::types::clock::Timestamp;
 use crate::server::{APPLY_RETENTION, DELIVER_MAIL, JOBS};
+use crate::state::Ctx;
 
 /// How to run a job with the settings of the server.
 const SETTINGS_HINT: &str = "These are the settings of this command. If the server has others, such as those in \
@@ -79,7 +81,9 @@ pub async fn run(admin: &Admin, command: JobsCommand) -> anyhow::Result<()> {
             if accept_time {
                 clock_watch::accept_time(app).await?;
             }
-            let run = jobs::run_now(&job, app).await;
+            let work = |_: Ctx| async { Ok(jobs::run_now(&job, app).await) };
+            let run = run_as_operator(app, "job_run", format!("/jobs/{}", encode(&name)), work).await;
+            let run = run.map_err(|error| describe(&error))?;
             if !run.is_success {
                 bail!("the job failed: {}", run.error);
             }
