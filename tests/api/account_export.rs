@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use boxoffice::features::insight::account_export::PERSONAL_TABLES;
 use serde_json::{Value, json};
 
-use crate::support::{Response, TestApp, card_payment, entries_of, section};
+use crate::support::{TestApp, card_payment, entries_of, section};
 
 on_both_databases![
     export_has_everything_about_account,
@@ -106,21 +106,38 @@ async fn export_has_pages(app: TestApp) {
 
 async fn export_leaves_nothing_out_while_old_rows_are_deleted(app: TestApp) {
     let ama = app.sign_up("ama").await;
-    let many = "insert into login_addresses (account_id, address, seen)
+    let addresses = "insert into login_addresses (account_id, address, seen)
          with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < 1100)
          select (select id from accounts where username = 'ama'), 'address ' || (1000 + n), n from numbers";
-    app.execute_sql(many).await;
-    let addresses = |page: &Response| -> Vec<String> {
-        let entries = entries_of(&page.body).iter().filter(|entry| entry["type"] == "loginAddress");
-        entries.map(|entry| entry["data"]["shortenedHash"].as_str().unwrap().to_owned()).collect()
-    };
+    let orders = "insert into orders (id, account_id, status, placed, expires, subtotal, fees)
+         with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < 1100)
+         select 17637000000000 + n, (select id from accounts where username = 'ama'), 'TimedOut', n, n, 0, 0 from numbers";
+    app.execute_sql(addresses).await;
+    app.execute_sql(orders).await;
 
-    let first = app.get(&ama.key, &format!("/accounts/{}/export", ama.number)).await;
-    app.execute_sql("delete from login_addresses where seen <= 100").await;
-    let second = app.get(&ama.key, first.body["next"].as_str().unwrap()).await;
-    let third = app.get(&ama.key, second.body["next"].as_str().unwrap()).await;
+    // Page by page, with a deletion after the first page of each kind.
+    let (mut shown, mut next) = ([BTreeSet::new(), BTreeSet::new()], Some(format!("/accounts/{}/export", ama.number)));
+    let mut deletions = ["delete from login_addresses where seen <= 100", "delete from orders where placed <= 100"].map(Some);
+    while let Some(path) = next {
+        let page = app.get(&ama.key, &path).await;
+        for entry in entries_of(&page.body) {
+            match entry["type"].as_str() {
+                Some("loginAddress") => shown[0].insert(entry["data"]["shortenedHash"].as_str().unwrap().to_owned()),
+                Some("order") => shown[1].insert(entry["data"]["number"].as_str().unwrap().to_owned()),
+                _ => false,
+            };
+        }
+        for (shown, deletion) in shown.iter().zip(&mut deletions) {
+            if let Some(delete) = deletion.take_if(|_| !shown.is_empty()) {
+                app.execute_sql(delete).await;
+            }
+        }
+        next = page.body["next"].as_str().map(str::to_owned);
+    }
 
-    let shown: BTreeSet<String> = [&first, &second, &third].into_iter().flat_map(addresses).collect();
-    let missing: Vec<usize> = (101..=1100).filter(|n| !shown.contains(&format!("address {}", 1000 + n))).collect();
-    assert!(missing.is_empty(), "{missing:?}");
+    let kept = [|n: u64| format!("address {}", 1000 + n), |n: u64| (17_637_000_000_000 + n).to_string()];
+    for (shown, name) in shown.iter().zip(kept) {
+        let missing: Vec<u64> = (101..=1100).filter(|n| !shown.contains(&name(*n))).collect();
+        assert!(missing.is_empty(), "{missing:?}");
+    }
 }

@@ -112,7 +112,7 @@ pub const PERSONAL_TABLES: &[PersonalTable] = &[
         ("submitted", "submitted", Time),
         ("reason", "reason", Plain),
     ]),
-    rows("order", "orders", "account_id", "id").columns(&[
+    rows("order", "orders", "account_id", "id desc").columns(&[
         ("number", "id", Id),
         ("status", "status", Plain),
         ("placed", "placed", Time),
@@ -122,7 +122,7 @@ pub const PERSONAL_TABLES: &[PersonalTable] = &[
         ("fees", "fees", Money),
         ("complimentary", "complimentary", Bool),
     ]),
-    rows_of_orders("orderItem", "order_items", "order_id, position").columns(&[
+    rows_of_orders("orderItem", "order_items", "order_id desc, position").columns(&[
         ("order", "order_id", Id),
         ("event", "event_id", Id),
         ("section", "section_id", Id),
@@ -205,7 +205,10 @@ pub const PERSONAL_TABLES: &[PersonalTable] = &[
         .filtered("transfer_id in (select t.id from transfers t where t.sender_id = ? or t.recipient_id = ?)")
         .columns(&[("transfer", "transfer_id", Id), ("ticket", "ticket_id", Id)]),
     rows("mail", "outbox", "account_id", "id desc")
-        .filtered("(account_id = ? or lower(recipient) = (select lower(a.email) from accounts a where a.id = ?))")
+        .filtered(
+            "(account_id = ? or (account_id is null and (address_account_id is null or address_account_id = ?)
+              and lower(recipient) = (select lower(a.email) from accounts a where a.id = ?)))",
+        )
         .columns(&[("template", "template", Plain), ("created", "created", Time), ("failed", "failed", Time)]),
     rows("mailToEarlierAddress", "outbox", "address_account_id", "id desc")
         .filtered("address_account_id = ? and lower(recipient) <> (select lower(a.email) from accounts a where a.id = ?)")
