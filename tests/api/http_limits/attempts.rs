@@ -222,6 +222,10 @@ async fn accounts_of_guests_are_limited(app: TestApp) {
     };
     let guest = |name: &str| json!({ "email": format!("{name}@example.com") });
 
+    // Reveals nothing about the address, so it isn't counted.
+    let invalid = give(&kofi.key, &other, json!({ "account": ama.number, "email": "ama@example.com" })).await;
+    assert_eq!(invalid.invalid_arguments(), ["email"]);
+
     let limited = reach_limit(
         (1000, DAY),
         |response| response.status == 201,

@@ -45,7 +45,7 @@ pub async fn create(ctx: &Ctx, caller: Caller, event: Id, request: Complimentary
         Some(account) if request.email.is_some() && !caller.is_administrator() => Some(ctx.app.attempts.guests.begin(account)?),
         _ => None,
     };
-    let (is_new, is_revealed) = (account == Ok(None), account.is_err());
+    let (is_new, is_revealed) = (account == Ok(None), account.is_err() && request.account.is_none());
     let placed = match (account, items) {
         (Ok(account), None) => {
             let recipient = recipient(ctx, account, request.email).await?;
