@@ -147,7 +147,7 @@ async fn rejects_more_than_outstanding_amount(app: TestApp) {
         (&app.staff.key, json!({ "method": "external", "amount": 200.01 }), "-reference"),
     ] {
         let rejected = app.pay(key, &order, body).await;
-        assert_eq!(rejected.invalid_arguments(), [missing, "amount"]);
+        assert_eq!(rejected.invalid_arguments(), ["amount", missing]);
     }
     for (key, body) in [(&ama.key, partial_card_payment(200.01)), (&app.staff.key, cash)] {
         let rejected = app.pay(key, &order, body).await;

@@ -324,7 +324,7 @@ impl OrderBalances {
         let problem = problem.filter(|_| is_payable).map(|problem| FieldError::invalid("amount", problem));
         let reference = match reference {
             Ok(reference) => reference,
-            Err(missing) => return Err(Error::Invalid([missing].into_iter().chain(problem).collect())),
+            Err(invalid) => return Err(Error::Invalid(problem.into_iter().chain([invalid]).collect())),
         };
         // First, because the job that cancels the orders of a cancelled event must not change the error.
         if self.has_cancelled_event(order.id) {
