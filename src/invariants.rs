@@ -128,6 +128,7 @@ const INVARIANTS: [(&str, &str); 19] = [
         "the number of rows of a list differs from its rows",
         "select owner from (
             select list, owner, -count as number from list_counts
+            union all select 'accounts', 0, 1 from accounts where removed = false
             union all select 'orders', 0, 1 from orders
             union all select 'account orders', account_id, 1 from orders
             union all select 'event orders', event_id, 1 from (select distinct order_id, event_id from order_items) i

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::support::{Event, Host, TestApp, User, card_payment, entries_of, section};
 
 on_both_databases![
+    total_of_accounts_leaves_out_deleted_ones,
     totals_of_events_are_those_that_a_caller_sees,
     totals_of_filtered_lists_are_counted,
     orders_of_removed_events_stay_with_the_host,
@@ -27,6 +28,18 @@ async fn total(app: &TestApp, key: &str, path: &str) -> usize {
     let entries = entries_of(&page.body).len();
     assert_eq!(page.body["total"], json!(entries), "{path}");
     entries
+}
+
+async fn total_of_accounts_leaves_out_deleted_ones(app: TestApp) {
+    let users = [app.sign_up("ama").await, app.sign_up("esi").await];
+    let before = total(&app, &app.staff.key, "/accounts").await;
+
+    let deleted = app.delete(&users[0].key, &format!("/accounts/{}", users[0].number)).await;
+    assert_eq!(deleted.status, 204, "{}", deleted.body);
+
+    assert_eq!(total(&app, &app.staff.key, "/accounts").await, before - 1);
+    assert_eq!(total(&app, &app.staff.key, "/accounts?username=esi").await, 1);
+    app.assert_invariants().await;
 }
 
 async fn totals_of_events_are_those_that_a_caller_sees(app: TestApp) {

@@ -137,6 +137,7 @@ pub async fn find_all(reader: &mut Reader, ids: impl IntoIterator<Item = Id>) ->
 pub async fn list(reader: &mut Reader, filter: &AccountFilter) -> Result<PagedRows<AccountRow>> {
     reader
         .list(columns!(), "from accounts a where a.removed = false")
+        .push_list_count("accounts", Id(0))
         .and_where("a.number = ?", filter.number.clone().map(|number| number.0))
         .and_where("lower(a.email) = lower(?)", filter.email.clone())
         .and_where("lower(a.username) = lower(?)", filter.username.clone())
