@@ -26,9 +26,9 @@ use crate::features::sales::transfers::AccountTransfers;
 use crate::kernel::Kernel;
 use crate::kernel::auth::Passwords;
 use crate::kernel::context::Context;
-use crate::kernel::db::GroupCommit;
 use crate::kernel::http::AppState;
 use crate::kernel::settings::Settings;
+use crate::kernel::unit_of_work::GroupCommit;
 use crate::kernel::worker_pool::WorkerPool;
 use crate::readiness::ReadinessState;
 

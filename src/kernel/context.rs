@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::db::UnitOfWork;
 use super::http::AppState;
+use super::unit_of_work::UnitOfWork;
 
 /// Passed to every service function. `A` is the application's state.
 pub struct Context<A> {

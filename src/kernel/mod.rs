@@ -19,6 +19,7 @@ pub mod private_files;
 pub mod settings;
 pub mod signing;
 pub mod types;
+pub mod unit_of_work;
 pub mod worker_pool;
 
 use anyhow::{Context as _, anyhow, ensure};

@@ -4,7 +4,8 @@ use boxoffice::features::codes;
 use std::sync::Arc;
 
 use boxoffice::kernel::context::Context;
-use boxoffice::kernel::db::{BatchOperation, GroupCommit, Tx};
+use boxoffice::kernel::db::Tx;
+use boxoffice::kernel::unit_of_work::{BatchOperation, GroupCommit};
 use boxoffice::state::App;
 use boxoffice_http::error::{Error, Result};
 use futures::FutureExt;

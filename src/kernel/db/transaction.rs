@@ -79,6 +79,19 @@ impl RetryState {
         Self { attempts: 1, started: Instant::now() }
     }
 
+    /// Returns whether a transaction with this outcome is to be run again, after a short pause; otherwise returns the outcome.
+    pub async fn should_retry<T>(&mut self, outcome: Result<T>) -> ControlFlow<Result<T>> {
+        match outcome {
+            Err(error) if self.can_retry() && violation::is_transient(&error) => {
+                let jitter = u64::from(rand::random::<u8>() % 8);
+                tokio::time::sleep(Duration::from_millis((1 << self.attempts) + jitter)).await;
+                self.attempts += 1;
+                ControlFlow::Continue(())
+            }
+            outcome => ControlFlow::Break(outcome),
+        }
+    }
+
     fn can_retry(&self) -> bool {
         self.attempts < MAX_ATTEMPTS && self.started.elapsed() < ACQUIRE_TIMEOUT
     }
@@ -112,7 +125,7 @@ impl Db {
     ///
     /// # Errors
     /// Returns an error if the primary fails.
-    pub(super) async fn read_standby(&self) -> Result<Option<Reader>> {
+    pub async fn read_standby(&self) -> Result<Option<Reader>> {
         match self {
             Self::Postgres { pool, standby: Some(standby), .. } => standby.read(pool).await,
             _ => Ok(None),
@@ -120,7 +133,7 @@ impl Db {
     }
 
     /// Returns whether a read that failed with this error on the standby is to be run on the primary.
-    pub(super) fn should_leave_standby(&self, error: &Error) -> bool {
+    pub fn should_leave_standby(&self, error: &Error) -> bool {
         matches!(self, Self::Postgres { standby: Some(standby), .. } if standby.should_leave(error))
     }
 
@@ -145,7 +158,7 @@ impl Db {
 
     /// Returns a connection for the reads of a precondition. On PostgreSQL they have a pool of their own: with the main pool,
     /// requests could wait for each other when every connection holds a transaction whose precondition is being checked.
-    pub(super) async fn read_for_precondition(&self) -> Result<Reader> {
+    pub async fn read_for_precondition(&self) -> Result<Reader> {
         Ok(match self {
             Self::Sqlite { readers, .. } => Reader::Sqlite(readers.acquire().await?),
             Self::Postgres { precondition_pool, .. } => Reader::Postgres(precondition_pool.acquire_for_reading().await?),
@@ -208,19 +221,6 @@ impl Db {
         Ok(truncated?.is_some_and(|(is_busy, _, _)| is_busy == 0))
     }
 
-    /// Returns whether a transaction with this outcome is to be run again, after a short pause; otherwise returns the outcome.
-    pub async fn should_retry<T>(&self, outcome: Result<T>, retries: &mut RetryState) -> ControlFlow<Result<T>> {
-        match outcome {
-            Err(error) if retries.can_retry() && violation::is_transient(&error) => {
-                let jitter = u64::from(rand::random::<u8>() % 8);
-                tokio::time::sleep(Duration::from_millis((1 << retries.attempts) + jitter)).await;
-                retries.attempts += 1;
-                ControlFlow::Continue(())
-            }
-            outcome => ControlFlow::Break(outcome),
-        }
-    }
-
     /// The metrics of the database.
     pub fn metrics(&self) -> &Arc<DatabaseMetrics> {
         match self {
@@ -269,8 +269,8 @@ impl Db {
 
 /// Runs an expression in one transaction, commits it if it succeeds, and returns its result.
 ///
-/// The first argument is the [`UnitOfWork`](crate::kernel::db::UnitOfWork) of a [`Context`](crate::kernel::context::Context),
-/// in which the commit follows with the response, its [`DryRun`](crate::kernel::db::DryRun), which rolls back, or a [`Db`], in which
+/// The first argument is the [`UnitOfWork`](crate::kernel::unit_of_work::UnitOfWork) of a [`Context`](crate::kernel::context::Context),
+/// in which the commit follows with the response, its [`DryRun`](crate::kernel::unit_of_work::DryRun), which rolls back, or a [`Db`], in which
 /// the commit is immediate.
 ///
 /// If another attempt may succeed (busy, deadlock, [`StaleRead`](crate::kernel::db::StaleRead), the same new identifier on two
@@ -291,7 +291,7 @@ macro_rules! transaction {
                 Ok(value)
             }
             .await;
-            if let std::ops::ControlFlow::Break(outcome) = unit.should_retry(outcome, &mut retries).await {
+            if let std::ops::ControlFlow::Break(outcome) = retries.should_retry(outcome).await {
                 break outcome;
             }
         }
@@ -302,7 +302,7 @@ pub(crate) use transaction;
 /// Runs an expression that only reads on the standby, if the database has one that shows everything that was acknowledged before, and
 /// otherwise on the primary. If the standby fails, the expression is run again on the primary.
 ///
-/// The first argument is a [`UnitOfWork`](crate::kernel::db::UnitOfWork). For large reads, such as reports and lists. Reads that decide
+/// The first argument is a [`UnitOfWork`](crate::kernel::unit_of_work::UnitOfWork). For large reads, such as reports and lists. Reads that decide
 /// about a write belong to its transaction.
 ///
 /// This is a macro for the same reason as `transaction!`.
@@ -322,7 +322,7 @@ macro_rules! read_from_standby {
             }
             .await;
             match outcome {
-                Err(error) if is_standby && unit.should_leave_standby(&error) => {}
+                Err(error) if is_standby && unit.db().should_leave_standby(&error) => {}
                 outcome => break outcome,
             }
         }

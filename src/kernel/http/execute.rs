@@ -14,9 +14,10 @@ use tokio::time::{Instant, sleep};
 
 use crate::kernel::Kernel;
 use crate::kernel::audit::{self, AuditRecord, NewAuditEntry, redact};
-use crate::kernel::db::{AfterFailure, Db, Tx, Uncommitted, UnitOfWork, transaction};
+use crate::kernel::db::{Db, Tx, transaction};
 use crate::kernel::idempotency::{IdempotentRequest, LEASE, StoredResponse};
 use crate::kernel::types::id::Id;
+use crate::kernel::unit_of_work::{AfterFailure, Uncommitted, UnitOfWork};
 
 /// Pause between the attempts to recover from a failure.
 const RECOVERY_PAUSE: Duration = Duration::from_secs(1);

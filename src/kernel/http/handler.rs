@@ -25,8 +25,8 @@ use super::extract::EndpointRequest;
 use crate::kernel::Kernel;
 use crate::kernel::auth::{self, Caller};
 use crate::kernel::context::Context;
-use crate::kernel::db::{Precondition, UnitOfWork};
 use crate::kernel::idempotency::{IdempotentRequest, NewRequest};
+use crate::kernel::unit_of_work::{Precondition, UnitOfWork};
 
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");

@@ -24,8 +24,8 @@ use super::routes::Routes;
 use crate::kernel::audit::redact;
 use crate::kernel::auth::Caller;
 use crate::kernel::context::Context;
-use crate::kernel::db::UnitOfWork;
 use crate::kernel::types::id::Id;
+use crate::kernel::unit_of_work::UnitOfWork;
 
 /// An operator of the platform.
 pub struct Operator<A> {

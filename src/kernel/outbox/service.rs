@@ -17,12 +17,13 @@ use super::template::{MailTemplate, RenderedMail};
 use super::transport::{DeliveryError, OutgoingMail};
 use super::{file_transport, store};
 use crate::kernel::Kernel;
-use crate::kernel::db::{Batcher, Db, Tx, UnitOfWork, Writes, transaction};
+use crate::kernel::db::{Batcher, Db, Tx, Writes, transaction};
 use crate::kernel::metrics::MailResult;
 use crate::kernel::settings::{MailSettings, MailTransportSettings};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::secret;
+use crate::kernel::unit_of_work::UnitOfWork;
 
 /// Number of mails that are delivered at the same time.
 const CONCURRENCY: i64 = 8;

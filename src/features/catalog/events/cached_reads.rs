@@ -15,11 +15,12 @@ use super::requests::{EventSort, PublishedEventQuery};
 use super::search::Search;
 use super::{cache_store, service, view};
 use crate::kernel::auth::Caller;
-use crate::kernel::db::{Reader, UnitOfWork, permit_page, read_from_standby};
+use crate::kernel::db::{Reader, permit_page, read_from_standby};
 use crate::kernel::http::SerializedJson;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{Page, PagedRows};
+use crate::kernel::unit_of_work::UnitOfWork;
 use crate::state::{App, Ctx};
 
 /// Returns an event, if the caller may see it.

@@ -12,10 +12,11 @@ use super::search::Search;
 use super::service;
 use crate::features::catalog::hosts;
 use crate::kernel::auth::Caller;
-use crate::kernel::db::{Batcher, UnitOfWork, read_from_standby};
+use crate::kernel::db::{Batcher, read_from_standby};
 use crate::kernel::http::SerializedJson;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::Page;
+use crate::kernel::unit_of_work::UnitOfWork;
 use crate::state::{App, Ctx};
 
 /// Maximum number of requests in a batch.

@@ -19,10 +19,11 @@ use super::requests::{EventSort, PublishedEventQuery};
 use super::search::Search;
 use super::word_index::{FoundEvents, Selection, WordIndex};
 use super::{cache_store, view};
-use crate::kernel::db::{Batcher, UnitOfWork, permit_page, read_from_standby};
+use crate::kernel::db::{Batcher, permit_page, read_from_standby};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PAGE_BYTES, Page, PageRequest};
+use crate::kernel::unit_of_work::UnitOfWork;
 use crate::state::App;
 
 /// Number of changed events that the index reads at a time.

@@ -21,10 +21,11 @@ use crate::features::codes;
 use crate::features::identity::accounts::{self, AccountRow};
 use crate::features::sales::tickets::{self, TicketRow};
 use crate::kernel::auth::Caller;
-use crate::kernel::db::{BatchOperation, Reader, Tx};
+use crate::kernel::db::{Reader, Tx};
 use crate::kernel::types::api_types::non_blank;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
+use crate::kernel::unit_of_work::BatchOperation;
 use crate::state::{App, Ctx};
 
 /// Largest number of tickets in a batch.

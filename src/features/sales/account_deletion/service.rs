@@ -40,7 +40,7 @@ pub async fn delete(ctx: &Ctx, caller: &Caller, number: &AccountNumber) -> Resul
 pub async fn truncate_wal(ctx: &Ctx) -> Result<u64> {
     let has_erased = &ctx.app.has_erased;
     if has_erased.swap(false, Ordering::Relaxed) {
-        let truncated = ctx.unit.truncate_wal().await;
+        let truncated = ctx.unit.db().truncate_wal().await;
         if !matches!(truncated, Ok(true)) {
             has_erased.store(true, Ordering::Relaxed);
         }

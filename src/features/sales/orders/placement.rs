@@ -18,11 +18,12 @@ use crate::features::catalog::sections::{self, SectionRow};
 use crate::features::identity::accounts::{self, PreparedAccount};
 use crate::features::sales::mail_values::SalesMail;
 use crate::kernel::auth::Caller;
-use crate::kernel::db::{BatchOperation, Reader, Tx};
+use crate::kernel::db::{Reader, Tx};
 use crate::kernel::outbox::{self, MailCounts, MailTemplate};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::money::Money;
+use crate::kernel::unit_of_work::BatchOperation;
 use crate::state::{App, Ctx};
 
 /// A request for a new order.

@@ -19,11 +19,12 @@ use crate::features::codes;
 use crate::features::sales::ledger::{self, Allocation, AllocationLine, Entry, TicketCosts};
 use crate::features::sales::orders::{self, EventItemRow, OrderRow};
 use crate::kernel::auth::Caller;
-use crate::kernel::db::{BatchOperation, Tx, transaction};
+use crate::kernel::db::{Tx, transaction};
 use crate::kernel::types::api_types::non_blank;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::money::Money;
+use crate::kernel::unit_of_work::BatchOperation;
 use crate::state::{App, Ctx};
 
 /// Largest number of confirmed and pending payments of an order. The last of them pays the whole outstanding amount.

@@ -15,10 +15,11 @@ use super::model::{EventTicketFilter, Ticket, TicketRow};
 use super::{service, store};
 use crate::features::catalog::{events, tokens};
 use crate::kernel::auth::{AdmissionClaims, Caller};
-use crate::kernel::db::{Batcher, UnitOfWork};
+use crate::kernel::db::Batcher;
 use crate::kernel::http::SerializedJson;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{Page, PagedRows};
+use crate::kernel::unit_of_work::UnitOfWork;
 use crate::state::{App, Ctx};
 
 /// Maximum number of requests in a batch. Each may read another page of 100 tickets.

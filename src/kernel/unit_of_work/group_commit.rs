@@ -23,10 +23,9 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use tokio::sync::oneshot;
 
-use super::batcher::Batcher;
-use super::transaction::{Db, RetryState, Tx};
 use crate::kernel::audit::{self, AuditRecord};
 use crate::kernel::context::Context;
+use crate::kernel::db::{Batcher, Db, RetryState, Tx};
 use crate::kernel::idempotency::IdempotentRequest;
 
 /// Requests in a batch. With as many, the cost that each of them has by itself outweighs their share of the commit.
@@ -161,7 +160,7 @@ where
             let results = execute_in(app, &mut tx, batch, participants).await?;
             Ok((tx, results))
         };
-        if let ControlFlow::Break(executed) = db.should_retry(executed.await, &mut retries).await {
+        if let ControlFlow::Break(executed) = retries.should_retry(executed.await).await {
             return executed;
         }
     }

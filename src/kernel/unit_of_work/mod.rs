@@ -11,7 +11,9 @@
 //!
 //! Jobs and commands have no request. Their unit of work is [`UnitOfWork::immediate`]: every commit is durable when it returns.
 
-use std::ops::ControlFlow;
+mod group_commit;
+mod precondition;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -21,9 +23,9 @@ use boxoffice_http::traces::Span;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
 
-use super::group_commit::PendingCommit;
-use super::precondition::Precondition;
-use super::transaction::{Db, Reader, RetryState, Tx};
+pub use self::group_commit::{BatchOperation, GroupCommit, PendingCommit};
+pub use self::precondition::Precondition;
+use crate::kernel::db::{Db, Reader, Tx};
 use crate::kernel::idempotency::IdempotentRequest;
 
 /// The unit of work of one request, or of one run of a job.
@@ -90,11 +92,6 @@ impl DryRun<'_> {
     pub async fn commit(&self, tx: Tx) -> Result<()> {
         drop(tx);
         Ok(())
-    }
-
-    /// Returns whether a transaction with this outcome is to be run again; see [`UnitOfWork::should_retry`].
-    pub async fn should_retry<T>(&self, outcome: Result<T>, retries: &mut RetryState) -> ControlFlow<Result<T>> {
-        self.0.should_retry(outcome, retries).await
     }
 }
 
@@ -167,11 +164,6 @@ impl UnitOfWork {
         }
     }
 
-    /// Returns whether a read that failed with this error on the standby is to be run on the primary.
-    pub fn should_leave_standby(&self, error: &Error) -> bool {
-        self.db.should_leave_standby(error)
-    }
-
     /// Lets `transaction!` roll back, also if the expression succeeds.
     ///
     /// A service checks a change like this before it does slow work outside the database, such as storing an image. So the work isn't
@@ -218,11 +210,6 @@ impl UnitOfWork {
         Ok(())
     }
 
-    /// Returns whether a transaction with this outcome is to be run again, after a short pause; otherwise returns the outcome.
-    pub async fn should_retry<T>(&self, outcome: Result<T>, retries: &mut RetryState) -> ControlFlow<Result<T>> {
-        self.db.should_retry(outcome, retries).await
-    }
-
     /// Commits the changes that the request has made so far, because it is about to wait for something outside the database.
     ///
     /// # Errors
@@ -262,16 +249,8 @@ impl UnitOfWork {
         self.open.lock().after_failure.take()
     }
 
-    /// Empties SQLite's write-ahead log, see [`Db::truncate_wal`].
-    ///
-    /// # Errors
-    /// Returns an error if no connection is free in time.
-    pub async fn truncate_wal(&self) -> Result<bool> {
-        self.db.truncate_wal().await
-    }
-
     /// The database, outside this unit of work.
-    pub(super) fn db(&self) -> &Db {
+    pub fn db(&self) -> &Db {
         &self.db
     }
 
@@ -298,12 +277,12 @@ impl UnitOfWork {
     }
 
     /// Returns the request that carries an `Idempotency-Key`, until its first commit.
-    pub(super) fn unclaimed_request(&self) -> Option<Arc<IdempotentRequest>> {
+    fn unclaimed_request(&self) -> Option<Arc<IdempotentRequest>> {
         self.request.clone().filter(|_| !self.is_committed())
     }
 
     /// Records that the request takes part in a batch. Outside a request the batch is committed at once.
-    pub(super) async fn join_batch(&self, pending: PendingCommit) -> Result<()> {
+    async fn join_batch(&self, pending: PendingCommit) -> Result<()> {
         if self.mode == Mode::Request {
             self.open.lock().batch = Some(pending);
             return Ok(());
