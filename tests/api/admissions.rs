@@ -9,7 +9,7 @@ mod undo;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use futures::future::join_all;
+use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
 use crate::support::{Response, TestApp, entries_of, rejection, section};
@@ -26,6 +26,7 @@ on_both_databases![
     filters_admissions,
     admission_is_readable_by_redeemers_host_and_staff,
     cancelled_event_admits_nobody,
+    event_that_is_cancelled_while_a_scan_waits_admits_nobody,
     event_with_admissions_keeps_its_venue,
     shorter_copy_has_no_time_of_admission,
     admits_from_the_time_of_the_event_on,
@@ -278,6 +279,24 @@ async fn cancelled_event_admits_nobody(app: TestApp) {
 }
 
 /// Its end may be unknown, or be moved after the event.
+async fn event_that_is_cancelled_while_a_scan_waits_admits_nobody(app: TestApp) {
+    app.stop_jobs().await;
+    let (_, ama, event) = app.create_sale(&[section("Floor", 0.0, 10)]).await;
+    let serials = ama.order_free_tickets(&event.sections[0], 1).await;
+    let key = redeemer_key(&app, &global_token(&event).await).await;
+    let mut cancellation = app.state.db.begin().await.unwrap();
+    if cancellation.is_postgres() {
+        cancellation.query("select id from tickets for update").execute().await.unwrap();
+    }
+    cancellation.query("update events set status = 'Cancelled'").execute().await.unwrap();
+
+    let (scanned, ()) = join(app.admit(&key, &event, [&serials[0]]), app.commit_when_awaited(cancellation, 1)).await;
+
+    assert_eq!(rejection(&scanned), (400, "admission.none"), "{}", scanned.body);
+    assert_eq!(scanned.body["refused"][0]["reason"], "event-cancelled");
+    assert_eq!(app.wallet(&ama).await[0]["status"], "Issued");
+}
+
 async fn event_with_admissions_keeps_its_venue(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 10)]).await;
     let serials = ama.order_free_tickets(&event.sections[0], 1).await;

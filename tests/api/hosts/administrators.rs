@@ -302,6 +302,8 @@ async fn administrator_who_is_removed_while_a_ticket_is_locked_is_rejected(app: 
     for (method, path, body) in [
         ("POST", format!("{order}/returns"), json!({})),
         ("POST", format!("{}/offline-scans", event.uri), scans),
+        ("POST", format!("{}/admissions", event.uri), json!({ "serials": [serials[1]] })),
+        ("POST", format!("{}/scans", event.uri), json!({ "serials": [serials[1]] })),
         ("DELETE", admission.to_owned(), Value::Null),
     ] {
         let call = Call::new(&kofi.key, method, path, body);

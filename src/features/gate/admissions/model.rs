@@ -8,7 +8,7 @@ use super::refused_ticket::{EarlierAdmission, RefusalReason, RefusedTicket};
 use crate::features::catalog::sections::{Section, SectionUri};
 use crate::features::catalog::tokens;
 use crate::features::identity::accounts::Account;
-use crate::features::sales::tickets::{Serial, SerialInput, TicketStatus};
+use crate::features::sales::tickets::{Serial, SerialInput, TicketRow, TicketStatus};
 use crate::kernel::types::api_types::{DateTimeInput, NullableField, OffsetSeconds, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::embedded::Embedded;
@@ -128,6 +128,37 @@ pub struct AdmissionRow {
     pub admitted: Timestamp,
 }
 
+/// The gate that admits tickets, as their admissions record it.
+pub struct Gate {
+    pub redeemer: String,
+    pub device: String,
+    /// The admission token; `None` if an account admits the tickets.
+    pub token: Option<Id>,
+}
+
+impl Gate {
+    /// Returns whether this gate has this device and this admission token.
+    pub fn is(&self, device: &str, token: Option<Id>) -> bool {
+        self.device == device && self.token == token
+    }
+
+    /// Returns the admission of a ticket.
+    pub fn admission(&self, id: Id, ticket: &TicketRow, admitted: Timestamp) -> AdmissionRow {
+        AdmissionRow {
+            id,
+            event_id: ticket.event_id,
+            section_id: ticket.section_id,
+            ticket_id: ticket.id,
+            serial: ticket.serial.clone(),
+            patron_id: ticket.owner_id,
+            redeemer: self.redeemer.clone(),
+            device: self.device.clone(),
+            token_id: self.token,
+            admitted,
+        }
+    }
+}
+
 /// A ticket that is not admitted, with its earlier admission.
 #[derive(Debug, sqlx_macros::FromRow)]
 pub struct RefusedTicketRow {
@@ -238,23 +269,12 @@ pub struct ConflictFilter {
 /// A ticket that a gate has scanned without a connection, with its admission.
 #[derive(Debug, sqlx_macros::FromRow)]
 pub struct ScannedTicketRow {
-    pub id: Id,
-    pub serial: String,
-    pub status: TicketStatus,
-    pub section_id: Id,
-    pub owner_id: Id,
-    pub issued: Timestamp,
+    #[sqlx(flatten)]
+    pub ticket: TicketRow,
     /// True if the caller may admit to the ticket's section.
     pub is_covered: bool,
     #[sqlx(flatten)]
     pub admission: EarlierAdmissionRow,
-}
-
-impl ScannedTicketRow {
-    /// Returns whether `is_gate` is true for the device and the admission token of the ticket's admission.
-    pub fn is_admitted_by(&self, is_gate: impl FnOnce(&str, Option<Id>) -> bool) -> bool {
-        self.admission.device.as_deref().is_some_and(|device| is_gate(device, self.admission.token_id))
-    }
 }
 
 /// A row of `admission_conflicts`, with its ticket and its admission.

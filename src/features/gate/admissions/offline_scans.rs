@@ -14,7 +14,8 @@ use anyhow::anyhow;
 use boxoffice_http::error::Result;
 
 use super::model::{
-    AdmissionRow, ConflictRow, NewConflict, OfflineScanCreate, OfflineScanResult, ScannedTicketRow, UploadedScan,
+    AdmissionRow, ConflictRow, EarlierAdmissionRow, Gate, NewConflict, OfflineScanCreate, OfflineScanResult, ScannedTicketRow,
+    UploadedScan,
 };
 use super::refused_ticket::{EarlierAdmission, RefusalReason, RefusedTicket};
 use super::{conflicts, offline_store, redeem, store};
@@ -44,19 +45,6 @@ pub async fn check_access(ctx: &Ctx, caller: &Caller, event: Id) -> Result<()> {
     tokens::authorize(&mut reader, caller, &event).await.map(drop)
 }
 
-/// The gate that uploads scans.
-struct Gate<'a> {
-    device: &'a str,
-    token: Option<Id>,
-}
-
-impl Gate<'_> {
-    /// Returns whether this gate has this device and this admission token.
-    fn is(&self, device: &str, token: Option<Id>) -> bool {
-        self.device == device && self.token == token
-    }
-}
-
 /// The scan of a ticket that counts, with its ticket and the decision on it.
 struct DecidedScan<'a> {
     scan: &'a TicketScans,
@@ -77,53 +65,66 @@ enum ScanDecision {
 }
 
 async fn upload_in_tx(app: &App, tx: &mut Tx, caller: &Caller, event: Id, new: &OfflineScanCreate) -> Result<OfflineScanResult> {
+    let scans = by_ticket(&new.scans);
+    let serials: Vec<String> = scans.iter().map(|scan| scan.serial.clone()).collect();
+    // First, so that the caller's permission and the event are read as they are after the wait for the locks.
+    tickets::lock_by_serials(tx, serials.clone()).await?;
     let event = events::load(tx, event).await?;
     let scope = tokens::authorize(tx, caller, &event).await?;
-    let scans = by_ticket(&new.scans);
-    let gate = Gate { device: &new.device, token: caller.admission_claims.map(|claims| claims.token) };
-    let serials = || scans.iter().map(|scan| scan.serial.clone());
-    tickets::lock_by_serials(tx, serials()).await?;
-    // A statement of its own: it sees what another transaction has committed before it released the locks.
-    let rows = offline_store::find_scanned(tx, event.id, serials().collect(), scope).await?;
-    let now = app.clock.now();
-    let ids: Vec<Id> = rows.iter().map(|row| row.id).collect();
-    let undone: HashMap<Id, Timestamp> =
-        offline_store::undone_admissions(tx, ids, gate.device.to_owned()).await?.into_iter().collect();
-    let rows: HashMap<String, ScannedTicketRow> = rows.into_iter().map(|row| (row.serial.clone(), row)).collect();
-    let mut decided = Vec::with_capacity(scans.len());
-    for scan in &scans {
-        let row = rows.get(&scan.serial);
-        let (scanned, decision) = decide_ticket(scan, |scanned| decide_scan(scanned, row, &event, &gate, &undone, now));
-        decided.push(DecidedScan { scan, row, scanned, decision });
-    }
-
-    let redeemer = redeem::redeemer_name(tx, caller, new.redeemer.as_deref()).await?;
-    let admit = |DecidedScan { row, scanned, decision, .. }: &DecidedScan<'_>| {
-        let row = row.filter(|_| matches!(decision, ScanDecision::Admit))?;
-        Some(AdmissionRow {
-            id: app.clock.next_id(),
-            event_id: event.id,
-            section_id: row.section_id,
-            ticket_id: row.id,
-            serial: row.serial.clone(),
-            patron_id: row.owner_id,
-            redeemer: redeemer.clone(),
-            device: gate.device.to_owned(),
-            token_id: gate.token,
-            admitted: *scanned,
-        })
+    let gate = Gate {
+        redeemer: redeem::redeemer_name(tx, caller, new.redeemer.as_deref()).await?,
+        device: new.device.clone(),
+        token: caller.admission_claims.map(|claims| claims.token),
     };
-    let admitted: Vec<AdmissionRow> = decided.iter().filter_map(admit).collect();
+    let now = app.clock.now();
+    let rows = offline_store::find_scanned(tx, event.id, serials, scope).await?;
+    let decided = decide(tx, &scans, &rows, &event, &gate, now).await?;
+    record_admissions(app, tx, event.id, &gate, &decided).await?;
+    let conflicts = record_conflicts(app, tx, event.id, &gate, &decided, now).await?;
+    // The token may have been removed since the tickets were read.
+    scope.require_token(tx).await?;
+    Ok(result(event.id, decided, &conflicts))
+}
+
+/// Decides on the scans of each ticket.
+async fn decide<'a>(
+    tx: &mut Tx,
+    scans: &'a [TicketScans],
+    rows: &'a [ScannedTicketRow],
+    event: &EventRow,
+    gate: &Gate,
+    now: Timestamp,
+) -> Result<Vec<DecidedScan<'a>>> {
+    let ids = rows.iter().map(|row| row.ticket.id).collect();
+    let undone = offline_store::undone_admissions(tx, ids, gate.device.clone()).await?;
+    let undone: HashMap<Id, Timestamp> = undone.into_iter().collect();
+    let rows: HashMap<&str, &ScannedTicketRow> = rows.iter().map(|row| (row.ticket.serial.as_str(), row)).collect();
+    let decided = scans.iter().map(|scan| {
+        let row = rows.get(scan.serial.as_str()).copied();
+        let (scanned, decision) = decide_ticket(scan, |scanned| decide_scan(scanned, row, event, gate, &undone, now));
+        DecidedScan { scan, row, scanned, decision }
+    });
+    Ok(decided.collect())
+}
+
+/// Redeems the tickets that are admitted now, and inserts their admissions.
+async fn record_admissions(app: &App, tx: &mut Tx, event: Id, gate: &Gate, decided: &[DecidedScan<'_>]) -> Result<()> {
+    let is_new = |scan: &&DecidedScan<'_>| matches!(scan.decision, ScanDecision::Admit);
+    let new = decided.iter().filter(is_new).filter_map(|scan| Some((&scan.row?.ticket, scan.scanned)));
+    let admitted: Vec<AdmissionRow> = new.map(|(ticket, scanned)| gate.admission(app.clock.next_id(), ticket, scanned)).collect();
     store::insert(tx, &admitted.iter().collect::<Vec<_>>()).await?;
     let redeemed = offline_store::redeem(tx, admitted.iter().map(|row| row.ticket_id).collect()).await?;
     if redeemed != admitted.len() as u64 {
-        return Err(anyhow!("a locked ticket of the event {} is no longer Issued", event.id).into());
+        return Err(anyhow!("a locked ticket of the event {event} is no longer Issued").into());
     }
+    Ok(())
+}
 
-    let conflicts = record_conflicts(app, tx, event.id, &gate, &redeemer, &decided, now).await?;
+/// Returns the response to an upload. `conflicts` has those of its scans by serial number.
+fn result(event: Id, decided: Vec<DecidedScan<'_>>, conflicts: &HashMap<String, ConflictRow>) -> OfflineScanResult {
     let mut result = OfflineScanResult { admitted: 0, refused: Vec::new(), conflicts: Vec::new() };
     for DecidedScan { scan, row, decision, .. } in decided {
-        let earlier = || row.and_then(|row| row.admission.view(event.id));
+        let earlier = || row.and_then(|row| row.admission.view(event));
         match decision {
             ScanDecision::Admit | ScanDecision::Admitted => result.admitted += 1,
             ScanDecision::Refused(reason) => result.refused.push(refused(scan, reason, None)),
@@ -133,9 +134,7 @@ async fn upload_in_tx(app: &App, tx: &mut Tx, caller: &Caller, event: Id, new: &
             },
         }
     }
-    // The token, or the caller among the host's administrators, may have been removed while the upload waited for the tickets.
-    tokens::authorize(tx, caller, &event).await?.require_token(tx).await?;
-    Ok(result)
+    result
 }
 
 /// The scans of a serial number in a request.
@@ -175,13 +174,15 @@ fn decide_scan(
     scanned: Timestamp,
     row: Option<&ScannedTicketRow>,
     event: &EventRow,
-    gate: &Gate<'_>,
+    gate: &Gate,
     undone: &HashMap<Id, Timestamp>,
     now: Timestamp,
 ) -> ScanDecision {
-    let is_undone = |row: &ScannedTicketRow| undone.get(&row.id).is_some_and(|undone| scanned <= *undone);
+    let is_undone = |row: &ScannedTicketRow| undone.get(&row.ticket.id).is_some_and(|undone| scanned <= *undone);
     let is_admitted = |row: &&ScannedTicketRow| {
-        row.status == TicketStatus::Redeemed && row.is_admitted_by(|device, token| gate.is(device, token)) && !is_undone(row)
+        let EarlierAdmissionRow { device, token_id, .. } = &row.admission;
+        let is_own = device.as_deref().is_some_and(|device| gate.is(device, *token_id));
+        row.ticket.status == TicketStatus::Redeemed && is_own && !is_undone(row)
     };
     // First, because the decision on a scan whose response was lost is the same again, whatever was changed meanwhile.
     if row.filter(is_admitted).is_some() {
@@ -191,7 +192,7 @@ fn decide_scan(
         return ScanDecision::Refused(RefusalReason::EventCancelled);
     }
     let Some(row) = row else { return ScanDecision::Refused(RefusalReason::Unknown) };
-    let is_plausible = row.issued.minus(MAX_SKEW) <= scanned && scanned <= now.plus(MAX_SKEW);
+    let is_plausible = row.ticket.issued.minus(MAX_SKEW) <= scanned && scanned <= now.plus(MAX_SKEW);
     if !row.is_covered {
         return ScanDecision::Refused(RefusalReason::OtherSection);
     }
@@ -204,7 +205,7 @@ fn decide_scan(
     if redeem::is_too_early(event, scanned.plus(MAX_SKEW)) {
         return ScanDecision::Refused(RefusalReason::TooEarly);
     }
-    match (row.status, row.admission.admission_id) {
+    match (row.ticket.status, row.admission.admission_id) {
         (TicketStatus::Issued, _) => ScanDecision::Admit,
         (TicketStatus::Pending, _) => ScanDecision::Refused(RefusalReason::Pending),
         (TicketStatus::Void, _) => ScanDecision::Refused(RefusalReason::Void),
@@ -226,13 +227,12 @@ async fn record_conflicts(
     app: &App,
     tx: &mut Tx,
     event: Id,
-    gate: &Gate<'_>,
-    redeemer: &str,
+    gate: &Gate,
     decided: &[DecidedScan<'_>],
     now: Timestamp,
 ) -> Result<HashMap<String, ConflictRow>> {
     let in_conflict = |DecidedScan { row, scanned, decision, .. }: &DecidedScan<'_>| match decision {
-        ScanDecision::Conflict(admission) => row.map(|row| (row.id, *admission, *scanned)),
+        ScanDecision::Conflict(admission) => row.map(|row| (row.ticket.id, *admission, *scanned)),
         _ => None,
     };
     let found: Vec<(Id, Id, Timestamp)> = decided.iter().filter_map(in_conflict).collect();
@@ -256,8 +256,8 @@ async fn record_conflicts(
             event_id: event,
             ticket_id: *ticket,
             admission_id: *admission,
-            redeemer: redeemer.to_owned(),
-            device: gate.device.to_owned(),
+            redeemer: gate.redeemer.clone(),
+            device: gate.device.clone(),
             token_id: gate.token,
             scanned: *scanned,
             recorded: now,

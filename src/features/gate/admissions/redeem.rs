@@ -12,7 +12,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::{Map, json};
 
-use super::model::{Admission, AdmissionCreate, AdmissionRow, RefusedTicketRow, Scan, ScannedSerial};
+use super::model::{Admission, AdmissionCreate, AdmissionRow, Gate, RefusedTicketRow, Scan, ScannedSerial};
 use super::refused_ticket::{RefusalReason, RefusedTicket};
 use super::{service, store};
 use crate::features::catalog::events::{self, EventRow, EventStatus};
@@ -47,6 +47,10 @@ pub struct ScanRequest {
 
 /// The identifiers of an event and of the sections to which a request may admit.
 type EventScope = (Id, AdmissionScope);
+/// The redeemed tickets of a batch, by scope and serial number.
+type RedeemedTickets = HashMap<(EventScope, String), TicketRow>;
+/// The admissions of a request, or its error.
+type ScanOutcome = Result<(EventScope, Vec<AdmissionRow>)>;
 
 /// Redeems the tickets that can be redeemed. Returns their admissions in the order of the first occurrence of their serial
 /// numbers.
@@ -76,52 +80,80 @@ impl BatchOperation<App> for ScanRequest {
 }
 
 async fn admit_all(app: &App, tx: &mut Tx, scans: &[&ScanRequest]) -> Result<Vec<Result<Scan>>> {
+    // First, so that the callers' permissions and the events are read as they are after the wait for the locks. Tickets of a caller
+    // without permission are locked, too, until the batch ends.
+    tickets::lock_by_serials(tx, scans.iter().flat_map(|scan| scan.serials())).await?;
     let now = app.clock.now();
     let scopes = authorize_scans(tx, scans, now).await?;
+    let redeemed = redeem_tickets(tx, scans, &scopes, now).await?;
+    let outcomes = record_admissions(app, tx, scans, scopes, redeemed, now).await?;
+    // After the insert, because another request of the batch may have redeemed the ticket.
+    let refusals = Refusals::load(tx, scans, &outcomes).await?;
+    answer(tx, scans, outcomes, &refusals, now).await
+}
+
+/// Redeems the tickets of the authorized requests that can be redeemed, and returns them.
+async fn redeem_tickets(
+    tx: &mut Tx,
+    scans: &[&ScanRequest],
+    scopes: &[Result<AdmissionScope>],
+    now: Timestamp,
+) -> Result<RedeemedTickets> {
     let mut serials_by_scope: BTreeMap<EventScope, Vec<String>> = BTreeMap::new();
-    for (scan, scope) in scans.iter().zip(&scopes) {
+    for (scan, scope) in scans.iter().zip(scopes) {
         if let Ok(scope) = scope {
             serials_by_scope.entry((scan.event, *scope)).or_default().extend(scan.serials());
         }
     }
-    tickets::lock_by_serials(tx, serials_by_scope.values().flatten().cloned()).await?;
-    let mut redeemed: HashMap<(EventScope, String), TicketRow> = HashMap::new();
+    let mut redeemed = HashMap::new();
     for ((event, scope), serials) in serials_by_scope {
         let tickets = tickets::redeem(tx, event, serials, scope, now).await?;
         redeemed.extend(tickets.into_iter().map(|ticket| (((event, scope), ticket.serial.clone()), ticket)));
     }
+    Ok(redeemed)
+}
+
+/// Inserts the admissions of redeemed tickets. Returns those of each request, or its error.
+async fn record_admissions(
+    app: &App,
+    tx: &mut Tx,
+    scans: &[&ScanRequest],
+    scopes: Vec<Result<AdmissionScope>>,
+    mut redeemed: RedeemedTickets,
+    now: Timestamp,
+) -> Result<Vec<ScanOutcome>> {
     let account_numbers = account_numbers(tx, scans).await?;
-    let mut outcomes: Vec<Result<(EventScope, Vec<AdmissionRow>)>> = Vec::with_capacity(scans.len());
+    let mut outcomes = Vec::with_capacity(scans.len());
     for (scan, scope) in scans.iter().zip(scopes) {
         outcomes.push(scope.map(|scope| {
-            let device = non_blank(scan.new.device.as_deref()).unwrap_or_default();
-            let redeemer =
-                non_blank(scan.new.redeemer.as_deref()).map_or_else(|| redeemer(&scan.caller, &account_numbers), str::to_owned);
+            let name = non_blank(scan.new.redeemer.as_deref()).map(str::to_owned);
+            let gate = Gate {
+                redeemer: name.unwrap_or_else(|| redeemer(&scan.caller, &account_numbers)),
+                device: non_blank(scan.new.device.as_deref()).unwrap_or_default().to_owned(),
+                token: scan.caller.admission_claims.map(|claims| claims.token),
+            };
             // A redeemed ticket is removed, so that a repeated serial number is admitted once.
             let tickets = scan.serials().filter_map(|serial| redeemed.remove(&((scan.event, scope), serial)));
-            let admitted = tickets.map(|ticket| AdmissionRow {
-                id: app.clock.next_id(),
-                event_id: scan.event,
-                section_id: ticket.section_id,
-                ticket_id: ticket.id,
-                serial: ticket.serial,
-                patron_id: ticket.owner_id,
-                redeemer: redeemer.clone(),
-                device: device.to_owned(),
-                token_id: scan.caller.admission_claims.map(|claims| claims.token),
-                admitted: now,
-            });
+            let admitted = tickets.map(|ticket| gate.admission(app.clock.next_id(), &ticket, now));
             ((scan.event, scope), admitted.collect())
         }));
     }
-    let admitted: Vec<&AdmissionRow> = outcomes.iter().flatten().flat_map(|(_, admitted)| admitted).collect();
-    store::insert(tx, &admitted).await?;
-    let relations = service::Relations::load(tx, admitted, now).await?;
-    // After the insert, because another request of the batch may have redeemed the ticket.
-    let refusals = Refusals::load(tx, scans, &outcomes).await?;
+    store::insert(tx, &admitted_in(&outcomes).collect::<Vec<_>>()).await?;
+    Ok(outcomes)
+}
+
+/// Returns the response to each request.
+async fn answer(
+    tx: &mut Tx,
+    scans: &[&ScanRequest],
+    outcomes: Vec<ScanOutcome>,
+    refusals: &Refusals,
+    now: Timestamp,
+) -> Result<Vec<Result<Scan>>> {
+    let relations = service::Relations::load(tx, admitted_in(&outcomes), now).await?;
     let refused = outcomes.iter().flatten().filter(|(_, admitted)| admitted.is_empty());
     let removed_tokens = tokens::removed(tx, refused.filter_map(|((_, scope), _)| scope.token()).collect()).await?;
-    let result = |(scan, outcome): (&&ScanRequest, Result<(EventScope, Vec<AdmissionRow>)>)| {
+    let result = |(scan, outcome): (&&ScanRequest, ScanOutcome)| {
         let (scope, admitted) = outcome?;
         if admitted.is_empty() {
             if scope.1.token().is_some_and(|token| removed_tokens.contains(&token)) {
@@ -134,6 +166,11 @@ async fn admit_all(app: &App, tx: &mut Tx, scans: &[&ScanRequest]) -> Result<Vec
         Ok(Scan { admitted, refused })
     };
     Ok(scans.iter().zip(outcomes).map(result).collect())
+}
+
+/// Returns the admissions of all requests of a batch.
+fn admitted_in(outcomes: &[ScanOutcome]) -> impl Iterator<Item = &AdmissionRow> {
+    outcomes.iter().flatten().flat_map(|(_, admitted)| admitted)
 }
 
 impl ScanRequest {
@@ -162,11 +199,7 @@ struct Refusals(HashMap<(EventScope, String), RefusedTicketRow>);
 
 impl Refusals {
     /// Loads the refused tickets of the requests that return reasons. A batch without refused tickets needs no query.
-    async fn load(
-        reader: &mut Reader,
-        scans: &[&ScanRequest],
-        outcomes: &[Result<(EventScope, Vec<AdmissionRow>)>],
-    ) -> Result<Self> {
+    async fn load(reader: &mut Reader, scans: &[&ScanRequest], outcomes: &[ScanOutcome]) -> Result<Self> {
         let mut serials_by_scope: BTreeMap<EventScope, Vec<String>> = BTreeMap::new();
         for (scan, outcome) in scans.iter().zip(outcomes) {
             if let Ok((scope, admitted)) = outcome
