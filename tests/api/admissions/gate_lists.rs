@@ -18,6 +18,7 @@ use crate::tokens::{create_token, global_token, redeemer_key};
 on_both_databases![
     gate_list_is_signed_and_has_own_sections,
     gate_list_has_changes,
+    changes_after_a_corrected_clock_are_returned,
     large_list_has_pages_and_its_scans_are_one_upload,
 ];
 
@@ -138,19 +139,48 @@ async fn gate_list_has_changes(app: TestApp) {
     assert_eq!(gate_list(&app, &kofi.key, &path).await.1["status"], "Cancelled");
 }
 
-async fn large_list_has_pages_and_its_scans_are_one_upload(app: TestApp) {
-    let (_, ama, event) = app.create_sale(&[section("VIP", 0.0, 20_000)]).await;
-    ama.order_free_tickets(&event.sections[0], 1).await;
-    // As many orders would take long.
+/// A gate has the time of its last load from a server whose clock was a day ahead.
+async fn changes_after_a_corrected_clock_are_returned(app: TestApp) {
+    const DAY: Duration = Duration::from_secs(24 * 3600);
+    let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
+    let [returned, used, copied] = ama.order_free_tickets(&event.sections[0], 3).await.try_into().unwrap();
+    app.advance_clock(DAY);
+    let path = format!("{}/gate-list", event.uri);
+    let since = gate_list(&app, &kofi.key, &path).await.0["modifiedSince"].as_str().unwrap().to_owned();
+    app.state.clock.rewind(DAY);
+
+    let order = app.wallet(&ama).await[0]["order"].as_str().unwrap().to_owned();
+    assert_eq!(app.return_tickets(&kofi.key, &order, json!({ "tickets": [returned] })).await.status, 200);
+    assert_eq!(app.admit(&kofi.key, &event, [&used, &copied]).await.status, 201);
+    let new = ama.order_free_tickets(&event.sections[0], 1).await.remove(0);
+    let conflict = upload(&app, &kofi.key, &event, "Gate B", &[(&copied, app.state.clock.now())]).await;
+    let (next, changes) = gate_list(&app, &kofi.key, &format!("{path}?modified_since={since}")).await;
+    let since_then = async |list: &str| app.read(&format!("{}/{list}?modified_since={since}", event.uri)).await;
+
+    let expected = [(&returned, "Void"), (&used, "Redeemed"), (&copied, "Redeemed"), (&new, "Issued")];
+    assert_eq!(statuses(&changes), expected.map(|(serial, status)| (digest(serial), status.to_owned())).into());
+    assert!(next["modifiedSince"].as_str().unwrap() < since.as_str());
+    assert_eq!(since_then("tickets").await["total"], 4);
+    assert_eq!(since_then("admission-conflicts").await["entries"], conflict.body["conflicts"]);
+}
+
+/// Inserts 10,000 copies of the latest ticket. As many orders would take long.
+pub async fn insert_10_000_tickets(app: &TestApp) {
     app.execute_sql(
         "insert into tickets (id, serial, order_id, event_id, section_id, owner_id, status, issued, modified)
          with recursive n (i) as (select 1 union all select i + 1 from n where i < 10000)
          select t.id + i, 'AAAAAA-' || substr(cast(1000000000000 + i as text), 2), t.order_id, t.event_id, t.section_id, t.owner_id,
                 t.status, t.issued, t.modified
-         from tickets t, n",
+         from tickets t, n where t.id = (select max(id) from tickets)",
     )
     .await;
-    app.execute_sql("update sections set sold = 10001").await;
+    app.execute_sql("update sections set sold = (select count(*) from tickets t where t.section_id = sections.id)").await;
+}
+
+async fn large_list_has_pages_and_its_scans_are_one_upload(app: TestApp) {
+    let (_, ama, event) = app.create_sale(&[section("VIP", 0.0, 20_000)]).await;
+    ama.order_free_tickets(&event.sections[0], 1).await;
+    insert_10_000_tickets(&app).await;
     let key = redeemer_key(&app, &global_token(&event).await).await;
 
     let (first, content) = gate_list(&app, &key, &format!("{}/gate-list", event.uri)).await;

@@ -191,7 +191,8 @@ async fn conflict_is_reported_to_both_gates_once(app: TestApp) {
     let third = upload(&app, &kofi.key, &event, "Gate B", &[(&serial, scanned)]).await;
     assert_eq!(third.body["conflicts"].as_array().unwrap().len(), 1, "another key is another gate");
     assert_eq!(conflicts(&app, &key, &event, "Gate A").await.len(), 2);
-    let since = micros(app.state.clock.now().plus(Duration::from_secs(1)));
+    app.advance_clock(Duration::from_secs(1));
+    let since = micros(app.state.clock.now());
     let path = format!("{}/admission-conflicts?modified_since={since}", event.uri);
     assert_eq!(app.get(&key, &path).await.body["total"], 0);
     let floor = redeemer_key(&app, &create_token(&event, &[&event.sections[1]]).await).await;

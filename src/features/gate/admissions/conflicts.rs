@@ -20,7 +20,7 @@ pub async fn list(ctx: &Ctx, caller: &Caller, event: Id, filter: &ConflictFilter
     let mut reader = ctx.unit.read().await?;
     let event = events::load(&mut reader, event).await?;
     let scope = tokens::authorize(&mut reader, caller, &event).await?;
-    let page = offline_store::list_conflicts(&mut reader, event.id, scope, filter).await?;
+    let page = offline_store::list_conflicts(&mut reader, event.id, scope, filter, ctx.app.clock.now()).await?;
     Ok(page.map(|row| view(&row)))
 }
 

@@ -73,16 +73,17 @@ async fn read_batch(app: Arc<App>, event: Id, requests: Vec<ListRequest>) -> Res
     let mut reader = UnitOfWork::read_only(app.db.clone(), span).read().await?;
     let event = events::load(&mut reader, event).await?;
     let scope = tokens::authorize(&mut reader, caller, &event).await?;
+    let now = app.clock.now();
     let mut pages: HashMap<&EventTicketFilter, Result<PagedRows<TicketRow>>> = HashMap::new();
     for ListRequest { filter, .. } in &requests {
         if !pages.contains_key(filter) {
-            let page = store::list_of_event(&mut reader, event.id, scope, filter).await;
+            let page = store::list_of_event(&mut reader, event.id, scope, filter, now).await;
             pages.insert(filter, Error::split_rejection(page)?);
         }
     }
     scope.require_token(&mut reader).await?;
     let rows = pages.values().flatten().flat_map(|page| &page.rows);
-    let (sections, owners) = service::find_embedded(&mut reader, caller, rows, app.clock.now()).await?;
+    let (sections, owners) = service::find_embedded(&mut reader, caller, rows, now).await?;
     let mut responses = HashMap::new();
     for (filter, page) in pages {
         let response = page.and_then(|page| {
