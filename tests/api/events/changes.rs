@@ -9,6 +9,7 @@ on_both_databases![
     update_keeps_omitted_properties,
     update_follows_creation_rules,
     past_event_keeps_its_venue,
+    withdrawn_event_with_tickets_takes_place_at_its_venue,
     venue_of_a_removed_past_event_stays,
     accepts_current_venue,
     update_of_listed_event_keeps_status,
@@ -109,6 +110,22 @@ async fn past_event_keeps_its_venue(app: TestApp) {
     let moved = app.put(&kofi.key, &event.uri, json!({ "venue": other })).await;
     let removed = app.delete(&app.staff.key, venue.as_str().unwrap()).await;
     assert_eq!((withdrawn.status / 100, moved.status, removed.status, removed.code()), (2, 200, 409, "venue.in-use"));
+}
+
+async fn withdrawn_event_with_tickets_takes_place_at_its_venue(app: TestApp) {
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 10)]).await;
+    ama.order_free_tickets(&event.sections[0], 1).await;
+    let (venue, other) = (app.read(&event.uri).await["venue"]["self"].clone(), app.create_venue().await);
+    assert_eq!(app.post_empty(&kofi.key, &format!("{}/withdrawals", event.uri)).await.status, 200);
+    app.end_event(&event).await;
+
+    let over = app.put(&kofi.key, &event.uri, json!({ "venue": other })).await;
+    let again = app.put(&kofi.key, &event.uri, json!({ "start": "2998-01-03T20:30", "end": "2998-01-03T22:00" })).await;
+    let moved = app.put(&kofi.key, &event.uri, json!({ "venue": other })).await;
+    let removed = app.delete(&app.staff.key, venue.as_str().unwrap()).await;
+
+    assert_eq!((rejection(&over), again.status, moved.status), ((409, "event.over"), 200, 200));
+    assert_eq!(rejection(&removed), (409, "venue.in-use"), "the holders of tickets were there");
 }
 
 async fn venue_of_a_removed_past_event_stays(app: TestApp) {

@@ -272,10 +272,15 @@ async fn unlist(app: &App, tx: &mut Tx, caller: &Caller, id: Id, to: EventStatus
     view_one(app, tx, EventRow { status: to, ..row }).await
 }
 
-/// Records at the venue that a listed event has started there, before this can't be seen in the event any more. The API requires that a
-/// venue at which an event has been staged can't be removed.
+/// Records at the venue that an event has started there, before this can't be seen in the event any more. The API requires that a venue at
+/// which an event has been staged can't be removed.
 async fn record_staging(tx: &mut Tx, event: &EventRow, now: Timestamp) -> Result<()> {
-    if event.status == EventStatus::Listed && event.starts <= now { venues::set_staged(tx, event.venue_id).await } else { Ok(()) }
+    if is_staged(event) && event.starts <= now { venues::set_staged(tx, event.venue_id).await } else { Ok(()) }
+}
+
+/// Returns whether an event that is not cancelled takes place: it is listed, or it was withdrawn and has valid tickets.
+fn is_staged(event: &EventRow) -> bool {
+    event.status == EventStatus::Listed || event.popularity > 0
 }
 
 /// Returns whether an event has tickets, including void ones, or reserved places.
@@ -342,7 +347,7 @@ async fn check_change(
         return Err(codes::EVENT_CANCELLED.into());
     }
     // A past event keeps its venue, also if its end was moved.
-    let is_over = before.status.is_public() && before.ends <= app.clock.now();
+    let is_over = is_staged(before) && before.ends <= app.clock.now();
     if row.venue_id != before.venue_id && (is_over || store::has_admissions(tx, before.id).await?) {
         return Err(codes::EVENT_OVER.with_message("This event has taken place, so its venue can't be changed any more."));
     }
