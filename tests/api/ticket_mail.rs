@@ -24,6 +24,7 @@ on_both_databases![
     holders_of_transferred_tickets_are_mailed_that_they_are_void,
     stored_mails_have_the_same_form_in_all_versions,
     changes_of_an_event_are_mailed_to_holders_once,
+    change_to_the_past_that_is_taken_back_is_not_mailed,
     other_end_and_admission_time_are_mailed_to_holders,
     other_name_or_address_of_a_venue_is_mailed_to_holders,
     cancellation_of_an_event_is_mailed_to_holders,
@@ -388,6 +389,21 @@ async fn changes_of_an_event_are_mailed_to_holders_once(app: TestApp) {
     let corrected = readable(app.mails_of(&ama).await.last().unwrap());
     assert!(corrected.contains("3 January 2998, 20:30 UTC") && corrected.contains("5 January 2998, 20:30 UTC"), "{corrected}");
     assert_ne!(before, "2998-01-03T20:30");
+}
+
+async fn change_to_the_past_that_is_taken_back_is_not_mailed(app: TestApp) {
+    app.stop_jobs().await;
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 10)]).await;
+    ama.order_free_tickets(&event.sections[0], 1).await;
+    let before = app.read(&event.uri).await;
+
+    app.end_event(&event).await;
+    let taken_back = app.put(&kofi.key, &event.uri, json!({ "start": before["start"], "end": before["end"] })).await;
+    app.advance_clock(Duration::from_secs(10 * 60));
+    app.report_events().await;
+
+    assert_eq!((taken_back.status, &taken_back.body["start"]), (200, &before["start"]));
+    assert_eq!(app.subjects_of(&ama).await.len(), 1, "her ticket");
 }
 
 async fn other_end_and_admission_time_are_mailed_to_holders(app: TestApp) {

@@ -50,10 +50,12 @@ pub struct NoticeRow {
     pub last_ticket_id: Id,
 }
 
-/// Stores the notice of a change, if a time or the venue of a locked event is another one and tickets were sold.
+/// Stores the notice of a change, if a time or the venue of a locked event is another one and tickets were sold. An event that is over stays
+/// without one. A change to the past has one, so that a correction of it is compared with what the holders know.
 pub async fn store_change(tx: &mut Tx, before: &EventRow, after: &EventRow, now: Timestamp) -> Result<()> {
     let known = |event: &EventRow| (event.starts, event.ends, event.admission_from, event.venue_id);
-    if known(before) == known(after) || before.popularity == 0 || after.ends <= now {
+    let is_over = before.ends <= now && after.ends <= now;
+    if known(before) == known(after) || before.popularity == 0 || is_over {
         return Ok(());
     }
     insert(tx, before, NoticeKind::Changed, now.plus(CHANGE_DELAY)).await
