@@ -27,6 +27,7 @@ on_both_databases![
     change_to_the_past_that_is_taken_back_is_not_mailed,
     other_end_and_admission_time_are_mailed_to_holders,
     other_name_or_address_of_a_venue_is_mailed_to_holders,
+    mail_about_another_time_has_the_former_name_of_the_venue,
     cancellation_of_an_event_is_mailed_to_holders,
 ];
 
@@ -456,6 +457,28 @@ async fn other_name_or_address_of_a_venue_is_mailed_to_holders(app: TestApp) {
     assert!(is_in(&renamed[1], &["changed its venue", "Old Fort", &text("name")]), "{}", renamed[1]);
     assert!(is_in(&moved[2], &["changed its venue", "2 Castle Road, Accra", &text("address")]), "{}", moved[2]);
     assert_eq!(app.scalar::<i64>("select count(*) from venue_changes").await, 0);
+}
+
+/// The job that reports the new name of the venue has not run before the time of its event is changed.
+async fn mail_about_another_time_has_the_former_name_of_the_venue(app: TestApp) {
+    app.stop_jobs().await;
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 10)]).await;
+    ama.order_free_tickets(&event.sections[0], 1).await;
+    let venue = app.read(&event.uri).await["venue"].clone();
+    let renamed = json!({ "name": "Old Fort", "address": "2 Castle Road, Accra" });
+    assert_eq!(app.put(&app.staff.key, venue["self"].as_str().unwrap(), renamed).await.status, 200);
+
+    assert_eq!(app.put(&kofi.key, &event.uri, json!({ "start": "2998-01-03T20:30" })).await.status, 200);
+    app.report_events().await;
+    app.advance_clock(Duration::from_secs(10 * 60));
+    app.report_events().await;
+
+    let mails = app.mails_of(&ama).await;
+    let text = readable(mails.last().unwrap());
+    for part in ["3 January 2998, 20:30 UTC", "Old Fort", venue["name"].as_str().unwrap(), venue["address"].as_str().unwrap()] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert_eq!(mails.len(), 2, "one mail for both changes");
 }
 
 async fn cancellation_of_an_event_is_mailed_to_holders(app: TestApp) {

@@ -131,13 +131,14 @@ async fn insert_for_venue(tx: &mut Tx, change: &VenueChangeRow, last_event: Id, 
 }
 
 /// Inserts the notice of an event, with the times and the venue of the last mail to the holders of its tickets: a change that no mail has
-/// reported yet doesn't count.
+/// reported yet doesn't count, nor does one of the venue for which the job has not stored the event's notice yet.
 async fn insert(tx: &mut Tx, known: &EventRow, kind: NoticeKind, due: Timestamp) -> Result<()> {
     tx.query(insert!(
         "$1, $2, case when n.kind is null then $3 else n.starts end, case when n.kind is null then $6 else n.ends end,
-         case when n.kind is null then $7 else n.admission_from end, case when n.kind is null then v.name else n.venue end,
-         case when n.kind is null then v.address else n.address end, $5, 0
-         from venues v left join event_notices n on n.event_id = $1 and n.kind = 'Changed' and n.last_ticket_id = 0 where v.id = $4"
+         case when n.kind is null then $7 else n.admission_from end, case when n.kind is null then coalesce(c.name, v.name) else n.venue end,
+         case when n.kind is null then coalesce(c.address, v.address) else n.address end, $5, 0
+         from venues v left join event_notices n on n.event_id = $1 and n.kind = 'Changed' and n.last_ticket_id = 0
+         left join venue_changes c on c.venue_id = v.id and c.last_event_id < $1 where v.id = $4"
     ))
         .bind(known.id)
         .bind(kind)
