@@ -16,7 +16,7 @@ use crate::clock_watch::ClockWatch;
 use crate::contract;
 use crate::features::catalog::events::{EventCache, EventLists};
 use crate::features::catalog::folded_names;
-use crate::features::catalog::media::{GeneratedImages, MediaStore, image_workers};
+use crate::features::catalog::media::{GeneratedImages, ImageUploads, MediaStore};
 use crate::features::gate::admissions::ScanRequest;
 use crate::features::identity::accounts;
 use crate::features::sales::orders::{AccountOrders, OrderReads, OrderRequest};
@@ -29,7 +29,6 @@ use crate::kernel::context::Context;
 use crate::kernel::http::AppState;
 use crate::kernel::settings::Settings;
 use crate::kernel::unit_of_work::GroupCommit;
-use crate::kernel::worker_pool::WorkerPool;
 use crate::readiness::ReadinessState;
 
 /// The context of a request or of a job's run.
@@ -50,7 +49,7 @@ pub struct App {
     /// Icons and placeholders.
     pub generated_images: GeneratedImages,
     /// Decodes uploaded images.
-    pub image_workers: WorkerPool,
+    pub image_uploads: ImageUploads,
     /// The payment gateway.
     pub gateway: Box<dyn Gateway>,
     /// Signs and verifies the codes of tickets.
@@ -105,7 +104,7 @@ impl App {
             event_cache: EventCache::default(),
             media,
             generated_images: GeneratedImages::default(),
-            image_workers: image_workers(),
+            image_uploads: ImageUploads::default(),
             gateway: Box::new(Sandbox),
             ticket_keys,
             refund_cursor: AtomicI64::new(0),

@@ -1,8 +1,13 @@
 //! Threads for work that would block other requests, such as hashing passwords and decoding images.
 
+use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::Arc;
+use std::time::Duration;
 
 use boxoffice_http::error::{Code, Error, Result};
+use boxoffice_http::rate_limit::RateLimitStatus;
+use parking_lot::Mutex;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// Runs work on a bounded number of threads, for a bounded number of requests.
@@ -56,6 +61,55 @@ impl WorkerPool {
     pub fn enter(&self) -> Result<WorkerSlot<'_>> {
         let permit = self.capacity.try_acquire().map_err(|_| Code::SERVER_UNAVAILABLE.with_message(self.rejection))?;
         Ok(WorkerSlot { pool: self, _permit: permit })
+    }
+}
+
+/// Bounds the requests of each user in a [`WorkerPool`], so that none of them can fill it.
+#[derive(Debug)]
+pub struct UserLimits<U> {
+    /// The name of the limits in the `RateLimit-Policy` header.
+    name: &'static str,
+    /// Number of running and waiting requests. Contains only users with at least one.
+    in_progress: Mutex<HashMap<U, usize>>,
+}
+
+/// The share of one request of a user until dropped.
+#[derive(Debug)]
+pub struct UserShare<'a, U: Copy + Eq + Hash> {
+    limits: &'a UserLimits<U>,
+    user: U,
+}
+
+impl<U: Copy + Eq + Hash> UserLimits<U> {
+    /// Creates limits with this name.
+    pub fn new(name: &'static str) -> Self {
+        Self { name, in_progress: Mutex::default() }
+    }
+
+    /// Takes a share for a request of this user, who may have `limit` of them.
+    ///
+    /// # Errors
+    /// [`Error::TooMany`] if the user has as many already.
+    pub fn take(&self, user: U, limit: usize) -> Result<UserShare<'_, U>> {
+        let mut in_progress = self.in_progress.lock();
+        let count = in_progress.get(&user).copied().unwrap_or_default();
+        if count >= limit {
+            let second = Duration::from_secs(1);
+            let limit = u32::try_from(limit).unwrap_or(u32::MAX);
+            return Err(Error::TooMany(Box::new(RateLimitStatus::exceeded(self.name, limit, second, second))));
+        }
+        in_progress.insert(user, count + 1);
+        Ok(UserShare { limits: self, user })
+    }
+}
+
+impl<U: Copy + Eq + Hash> Drop for UserShare<'_, U> {
+    fn drop(&mut self) {
+        let mut in_progress = self.limits.in_progress.lock();
+        match in_progress.get_mut(&self.user) {
+            Some(count @ 2..) => *count -= 1,
+            _ => drop(in_progress.remove(&self.user)),
+        }
     }
 }
 

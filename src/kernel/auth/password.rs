@@ -1,23 +1,21 @@
 //! Password hashing with argon2id on a bounded number of threads, and rejection of common passwords.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::net::IpAddr;
 use std::sync::{Arc, LazyLock};
-use std::time::Duration;
 
 use anyhow::anyhow;
 use argon2::password_hash::phc::{Output, ParamsString, PasswordHash, Salt};
 use argon2::password_hash::{self, CustomizedPasswordHasher, PasswordVerifier};
 use argon2::{Algorithm, Argon2, Block, Params, Version};
 use boxoffice_http::client_ip::rate_limit_key;
-use boxoffice_http::error::{Error, FieldError, Result};
-use boxoffice_http::rate_limit::RateLimitStatus;
+use boxoffice_http::error::{FieldError, Result};
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
 use crate::kernel::types::id::Id;
 use crate::kernel::types::secret;
-use crate::kernel::worker_pool::{WorkerPool, WorkerPoolStatus};
+use crate::kernel::worker_pool::{UserLimits, UserShare, WorkerPool, WorkerPoolStatus};
 
 /// Largest number of waiting hashes for each running one. At some tens of milliseconds each, the last one waits for a few
 /// seconds; further requests are rejected with 503.
@@ -88,8 +86,7 @@ pub struct Passwords {
     workers: WorkerPool,
     hasher: Arc<Hasher>,
     max_per_address: usize,
-    /// Number of waiting and running hashes. Contains only users with at least one.
-    in_progress: Mutex<HashMap<PoolUser, usize>>,
+    users: UserLimits<PoolUser>,
     unusable_hash: OnceCell<String>,
 }
 
@@ -129,24 +126,6 @@ impl CustomizedPasswordHasher<PasswordHash> for Hasher {
     }
 }
 
-/// The shares of the pool that a hash occupies. Dropping it releases them.
-struct Shares<'a> {
-    passwords: &'a Passwords,
-    users: Vec<PoolUser>,
-}
-
-impl Drop for Shares<'_> {
-    fn drop(&mut self) {
-        let mut in_progress = self.passwords.in_progress.lock();
-        for user in &self.users {
-            match in_progress.get_mut(user) {
-                Some(count @ 2..) => *count -= 1,
-                _ => drop(in_progress.remove(user)),
-            }
-        }
-    }
-}
-
 impl Passwords {
     /// Creates a pool that runs `concurrency` hashes at the same time.
     pub fn new(concurrency: usize, settings: PasswordSettings) -> Self {
@@ -156,7 +135,7 @@ impl Passwords {
             workers: WorkerPool::new(concurrency, waiting, "Too many passwords wait to be checked. Try again shortly."),
             hasher: Arc::default(),
             max_per_address: ((concurrency + waiting) / PARTS_PER_ADDRESS).max(MAX_PER_ACCOUNT),
-            in_progress: Mutex::default(),
+            users: UserLimits::new("passwords"),
             unusable_hash: OnceCell::new(),
         }
     }
@@ -164,7 +143,7 @@ impl Passwords {
     /// Returns the hash of a new password, with salt and parameters.
     ///
     /// # Errors
-    /// [`Error::TooMany`] when too many hashes of this requester are waiting,
+    /// [`Error::TooMany`](boxoffice_http::error::Error::TooMany) when too many hashes of this requester are waiting,
     /// [`Code::SERVER_UNAVAILABLE`](boxoffice_http::error::Code::SERVER_UNAVAILABLE) when too many of all
     /// requesters are, and an internal error when hashing fails.
     pub async fn hash(&self, requester: HashRequester, password: String) -> Result<String> {
@@ -234,28 +213,15 @@ impl Passwords {
         work: impl FnOnce() -> anyhow::Result<T> + Send + 'static,
     ) -> Result<T> {
         let slot = self.workers.enter()?;
-        let _shares = self.occupy(requester)?;
+        let _shares = self.take_shares(requester)?;
         Ok(slot.run(work).await??)
     }
 
-    /// Occupies a share of the pool for the account and one for the address.
-    fn occupy(&self, requester: HashRequester) -> Result<Shares<'_>> {
+    /// Takes a share of the pool for the account and one for the address.
+    fn take_shares(&self, requester: HashRequester) -> Result<Vec<UserShare<'_, PoolUser>>> {
         let HashRequester { account, address } = requester;
         let account = account.map(|account| (PoolUser::Account(account), MAX_PER_ACCOUNT));
         let address = address.map(|address| (PoolUser::Address(rate_limit_key(address)), self.max_per_address));
-        let mut shares = Shares { passwords: self, users: Vec::new() };
-        for (user, limit) in account.into_iter().chain(address) {
-            let mut in_progress = self.in_progress.lock();
-            let count = in_progress.entry(user).or_default();
-            if *count >= limit {
-                drop(in_progress);
-                let second = Duration::from_secs(1);
-                let limit = u32::try_from(limit).unwrap_or(u32::MAX);
-                return Err(Error::TooMany(Box::new(RateLimitStatus::exceeded("passwords", limit, second, second))));
-            }
-            *count += 1;
-            shares.users.push(user);
-        }
-        Ok(shares)
+        account.into_iter().chain(address).map(|(user, limit)| self.users.take(user, limit)).collect()
     }
 }

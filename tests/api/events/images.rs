@@ -1,13 +1,19 @@
 //! Images of events.
 
 use std::fs;
+use std::sync::mpsc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use futures::future::{join, join_all};
+use boxoffice::features::catalog::media::ImageUploads;
+use boxoffice::kernel::types::id::Id;
+use boxoffice_http::error::Error;
+use futures::FutureExt;
+use futures::future::{BoxFuture, join, join_all};
 use serde_json::{Value, json};
 
 use super::{cancel_events, create, event_body, rejection, uri};
+use crate::advertisements::{advertisement_body, create as create_advertisement};
 use crate::support::{Response, TestApp};
 
 on_both_databases![
@@ -23,6 +29,7 @@ on_both_databases![
     concurrent_uploads_leave_one_image,
     update_that_loses_title_race_discards_image,
     image_uploaded_during_event_deletion_is_discarded,
+    image_of_caller_without_permission_is_not_decoded,
 ];
 
 /// The smallest PNG.
@@ -268,4 +275,61 @@ async fn image_uploaded_during_event_deletion_is_discarded(app: TestApp) {
         assert_eq!(app.get(&kofi.key, &uri).await.status, 404);
         assert_eq!((files(&app, "banner"), files(&app, "thumbnail")), (0, 0), "round {round}");
     }
+}
+
+/// Begins an upload that runs until the returned sender is dropped.
+fn block(uploads: &ImageUploads) -> (mpsc::Sender<()>, BoxFuture<'_, boxoffice_http::error::Result<()>>) {
+    let (release, released) = mpsc::channel();
+    let mut blocked = uploads.run(None, move || _ = released.recv()).boxed();
+    assert!((&mut blocked).now_or_never().is_none());
+    (release, blocked)
+}
+
+async fn image_of_caller_without_permission_is_not_decoded(app: TestApp) {
+    let (kofi, event) = app.sign_up_host("kofi", &[]).await;
+    let ama = app.sign_up("ama").await;
+    let zone = app.create_zone(300, 250).await;
+    let advertisement = create_advertisement(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&zone])).await;
+    let mut new_event = event_body(&app, &event.host, "Rock Night").await;
+    new_event["banner"] = PNG.into();
+    let new_advertisement = advertisement_body("Rock", &event, &[&zone]);
+    let artwork = json!({ "artwork": new_advertisement["artwork"] });
+    // No image can be decoded.
+    let (release, blocked) = block(&app.state.image_uploads);
+    let mut waiting = join_all((0..100).map(|_| app.state.image_uploads.run(None, || ())));
+    assert!((&mut waiting).now_or_never().is_none());
+
+    for (method, path, body) in [
+        ("POST", "/events", &new_event),
+        ("PUT", event.uri.as_str(), &json!({ "banner": PNG })),
+        ("POST", "/advertisements", &new_advertisement),
+        ("PUT", advertisement.uri(), &artwork),
+    ] {
+        let send = async |key: &str| app.request(method, path).key(key).json(body).send().await;
+        let (by_ama, by_kofi) = (send(&ama.key).await, send(&kofi.key).await);
+        assert_eq!(rejection(&by_ama), (403, "resource.not-yours"), "{method} {path}");
+        assert_eq!(rejection(&by_kofi), (503, "server.unavailable"), "{method} {path}");
+    }
+    drop(release);
+    blocked.await.unwrap();
+    waiting.await;
+    assert_eq!(app.put(&kofi.key, &event.uri, json!({ "banner": PNG })).await.status, 200);
+}
+
+#[tokio::test]
+async fn one_account_cannot_keep_others_from_uploading() {
+    let uploads = ImageUploads::default();
+    let (release, blocked) = block(&uploads);
+    let mut own = join_all((0..8).map(|_| uploads.run(Some(Id(1)), || ())));
+    assert!((&mut own).now_or_never().is_none());
+
+    let same_account = uploads.run(Some(Id(1)), || ()).await;
+    let mut other = uploads.run(Some(Id(2)), || ()).boxed();
+
+    assert!(matches!(same_account, Err(Error::TooMany(_))), "{same_account:?}");
+    assert!((&mut other).now_or_never().is_none(), "it waits");
+    drop((own, release));
+    blocked.await.unwrap();
+    assert!(other.await.is_ok());
+    assert!(uploads.run(Some(Id(1)), || ()).await.is_ok(), "cancelled uploads release their shares");
 }

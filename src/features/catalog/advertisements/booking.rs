@@ -7,6 +7,7 @@ use super::requests::AdvertisementSlotCreate;
 use super::store;
 use crate::features::catalog::media::{self, Image, ImageText};
 use crate::features::catalog::zones::{self, Zone};
+use crate::kernel::auth::Caller;
 use crate::kernel::db::Tx;
 use crate::kernel::types::api_types::ResourceRef;
 use crate::kernel::types::id::Id;
@@ -23,15 +24,16 @@ impl AdvertisementDraft {
     /// Parses the artwork, zones and schedule of a request. `None` leaves the current value unchanged.
     ///
     /// # Errors
-    /// 503 if too many images wait to be decoded. Artwork that is not an image is in [`problems`](Self::problems) instead.
+    /// 429 or 503 if too many images wait to be decoded. Artwork that is not an image is in [`problems`](Self::problems) instead.
     pub async fn parse(
         app: &App,
+        caller: &Caller,
         artwork: Option<&ImageText>,
         zones: Option<&[ResourceRef<Zone>]>,
         schedule: Option<&[AdvertisementSlotCreate]>,
     ) -> Result<Self> {
         let artwork = match artwork {
-            Some(text) => Some(media::parse_upload(app, "artwork", text).await?),
+            Some(text) => Some(media::parse_upload(app, caller, "artwork", text).await?),
             None => None,
         };
         let zones = zones.map(|zones| zones.iter().map(|zone| zone.id).collect());

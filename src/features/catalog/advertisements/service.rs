@@ -103,7 +103,8 @@ pub async fn get(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Advertisement> {
 }
 
 pub async fn create(ctx: &Ctx, caller: &Caller, new: AdvertisementCreate) -> Result<Advertisement> {
-    let booking = AdvertisementDraft::parse(&ctx.app, Some(&new.artwork), Some(&new.zones), Some(&new.schedule)).await?;
+    check_event(ctx, caller, new.event.0).await?;
+    let booking = AdvertisementDraft::parse(&ctx.app, caller, Some(&new.artwork), Some(&new.zones), Some(&new.schedule)).await?;
     let artwork = secret::image_id();
     if let Some(image) = booking.image() {
         // Storing an image is slow, so it happens before the transaction. All checks run first, so that no image is stored for a
@@ -120,6 +121,16 @@ pub async fn create(ctx: &Ctx, caller: &Caller, new: AdvertisementCreate) -> Res
         media::discard(&ctx.app, ImageKind::Artwork, [artwork]).await;
     }
     created
+}
+
+/// Requires a caller who may act for the host of an event, before artwork is decoded. An unknown event is a field error, which is
+/// reported with all others.
+async fn check_event(ctx: &Ctx, caller: &Caller, event: Id) -> Result<()> {
+    let mut reader = ctx.unit.read().await?;
+    match events::find(&mut reader, event).await? {
+        Some(event) => hosts::require_administrator(&mut reader, caller, event.host_id).await,
+        None => Ok(()),
+    }
 }
 
 async fn create_in_tx(
@@ -154,7 +165,10 @@ pub async fn update(ctx: &Ctx, caller: &Caller, id: Id, change: AdvertisementUpd
     let (zones, schedule) = (change.zones.as_deref(), change.schedule.as_deref());
     // A client may send back the advertisement that it has read.
     let artwork = change.artwork.as_ref().filter(|text| !media::is_uri_of(&ctx.app, ImageKind::Artwork, id, text));
-    let booking = AdvertisementDraft::parse(&ctx.app, artwork, zones, schedule).await?;
+    if artwork.is_some() {
+        check_managed(ctx, caller, id).await?;
+    }
+    let booking = AdvertisementDraft::parse(&ctx.app, caller, artwork, zones, schedule).await?;
     let artwork_id = booking.image().map(|_| secret::image_id());
     if let (Some(image), Some(artwork)) = (booking.image(), artwork_id) {
         transaction!(ctx.unit.dry_run(), |tx| {

@@ -6,6 +6,7 @@ use boxoffice_http::error::{FieldError, Result};
 
 use super::model::EventRow;
 use crate::features::catalog::media::{self, Image, ImageKind, ImageText};
+use crate::kernel::auth::Caller;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::secret;
 use crate::state::{App, Ctx};
@@ -25,6 +26,7 @@ impl ImageUpdate {
     /// read.
     async fn parse(
         app: &App,
+        caller: &Caller,
         event: Option<Id>,
         kind: ImageKind,
         name: &'static str,
@@ -37,7 +39,7 @@ impl ImageUpdate {
         if event.is_some_and(|event| media::is_uri_of(app, kind, event, text)) {
             return Ok(Ok(Self::Keep));
         }
-        let image = media::parse_upload(app, name, text).await?;
+        let image = media::parse_upload(app, caller, name, text).await?;
         Ok(image.map(|image| Self::Put(secret::image_id(), image)))
     }
 
@@ -63,10 +65,16 @@ impl EventImages {
     /// Parses the images of a request. `event` is the event to change; `None` for a new one.
     ///
     /// # Errors
-    /// 503 if too many images wait to be decoded. Arguments that are not images are in `problems` instead.
-    pub async fn parse(app: &App, event: Option<Id>, banner: Option<&ImageText>, thumbnail: Option<&ImageText>) -> Result<Self> {
-        let banner = ImageUpdate::parse(app, event, ImageKind::Banner, "banner", banner).await?;
-        let thumbnail = ImageUpdate::parse(app, event, ImageKind::Thumbnail, "thumbnail", thumbnail).await?;
+    /// 429 or 503 if too many images wait to be decoded. Arguments that are not images are in `problems` instead.
+    pub async fn parse(
+        app: &App,
+        caller: &Caller,
+        event: Option<Id>,
+        banner: Option<&ImageText>,
+        thumbnail: Option<&ImageText>,
+    ) -> Result<Self> {
+        let banner = ImageUpdate::parse(app, caller, event, ImageKind::Banner, "banner", banner).await?;
+        let thumbnail = ImageUpdate::parse(app, caller, event, ImageKind::Thumbnail, "thumbnail", thumbnail).await?;
         let mut problems = Vec::new();
         let mut or_keep = |image: Result<ImageUpdate, FieldError>| {
             image.unwrap_or_else(|problem| {

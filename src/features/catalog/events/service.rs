@@ -127,7 +127,10 @@ pub async fn get(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Event> {
 }
 
 pub async fn create(ctx: &Ctx, caller: &Caller, new: &EventCreate) -> Result<Event> {
-    let images = EventImages::parse(&ctx.app, None, new.banner.as_ref(), new.thumbnail.as_ref()).await?;
+    if new.banner.is_some() || new.thumbnail.is_some() {
+        check_host(ctx, caller, new.host.id).await?;
+    }
+    let images = EventImages::parse(&ctx.app, caller, None, new.banner.as_ref(), new.thumbnail.as_ref()).await?;
     let now = ctx.app.clock.now();
     if images.has_new() {
         // Storing an image is slow, so it happens before the transaction. All checks run first, so that no image is stored for a
@@ -151,6 +154,16 @@ pub async fn create(ctx: &Ctx, caller: &Caller, new: &EventCreate) -> Result<Eve
     created
 }
 
+/// Requires a caller who may act for a host, before the images of a new event are decoded. An unknown host is a field error, which is
+/// reported with all others.
+async fn check_host(ctx: &Ctx, caller: &Caller, host: Id) -> Result<()> {
+    let mut reader = ctx.unit.read().await?;
+    if hosts::exists(&mut reader, host).await? {
+        hosts::require_administrator(&mut reader, caller, host).await?;
+    }
+    Ok(())
+}
+
 /// Inserts a new event, and creates its global admission token.
 ///
 /// # Errors
@@ -161,7 +174,10 @@ pub async fn insert(app: &App, tx: &mut Tx, row: &EventRow) -> Result<()> {
 }
 
 pub async fn update(ctx: &Ctx, caller: &Caller, id: Id, change: &EventUpdate) -> Result<Event> {
-    let images = EventImages::parse(&ctx.app, Some(id), change.banner.as_ref(), change.thumbnail.as_ref()).await?;
+    if change.banner.is_some() || change.thumbnail.is_some() {
+        check_managed(ctx, caller, id).await?;
+    }
+    let images = EventImages::parse(&ctx.app, caller, Some(id), change.banner.as_ref(), change.thumbnail.as_ref()).await?;
     if images.has_new() {
         transaction!(ctx.unit.dry_run(), |tx| {
             let before = lock_managed(tx, caller, id).await?;

@@ -23,4 +23,4 @@ pub use icon::{initials, name as icon_name};
 pub use image::Image;
 pub use object_store::{MediaStore, StoredImage};
 pub use service::{ImageKind, ImageText, copy, discard, image_uri, is_uri_of, parse, parse_upload, put_image, stored_images};
-pub use workers::image_workers;
+pub use workers::ImageUploads;

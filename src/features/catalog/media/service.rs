@@ -10,6 +10,7 @@ use super::generated::Drawing;
 use super::image::{self, Image};
 use super::object_store::StoredImage;
 use super::{icon, store};
+use crate::kernel::auth::Caller;
 use crate::kernel::db::Reader;
 use crate::kernel::types::api_types::AbsoluteUri;
 use crate::kernel::types::id::Id;
@@ -60,10 +61,10 @@ pub fn is_uri_of(app: &App, kind: ImageKind, content: Id, text: &ImageText) -> b
 /// Parses the argument `name` like [`parse`], on a thread for work with images.
 ///
 /// # Errors
-/// [`Code::SERVER_UNAVAILABLE`](boxoffice_http::error::Code::SERVER_UNAVAILABLE) if too many images are waiting.
-pub async fn parse_upload(app: &App, name: &'static str, text: &ImageText) -> Result<Result<Image, FieldError>> {
+/// Like [`ImageUploads::run`](super::ImageUploads::run). Check first that the caller may store the image: decoding is slow.
+pub async fn parse_upload(app: &App, caller: &Caller, name: &'static str, text: &ImageText) -> Result<Result<Image, FieldError>> {
     let base64 = text.0.clone();
-    app.image_workers.enter()?.run(move || parse(name, &base64)).await
+    app.image_uploads.run(caller.account, move || parse(name, &base64)).await
 }
 
 /// Stores an image under a new identifier. It is not served until a row references it.
