@@ -19,6 +19,7 @@ on_both_databases![
     scan_from_before_the_cancellation_is_admitted,
     conflict_is_reported_to_both_gates_once,
     upload_after_lost_response_is_no_conflict,
+    upload_with_another_token_has_the_same_outcome,
     undone_scan_stays_undone,
     undone_scan_of_fast_clock_stays_undone,
     refused_scan_does_not_hide_later_one,
@@ -188,7 +189,7 @@ async fn conflict_is_reported_to_both_gates_once(app: TestApp) {
         assert_eq!(conflicts(&app, &key, &event, device).await, std::slice::from_ref(conflict), "{device}");
     }
     assert_eq!(conflicts(&app, &key, &event, "Gate C").await, [] as [Value; 0]);
-    let third = upload(&app, &kofi.key, &event, "Gate B", &[(&serial, scanned)]).await;
+    let third = upload(&app, &kofi.key, &event, "Gate B", &[(&serial, later)]).await;
     assert_eq!(third.body["conflicts"].as_array().unwrap().len(), 1, "another key is another gate");
     assert_eq!(conflicts(&app, &key, &event, "Gate A").await.len(), 2);
     app.advance_clock(Duration::from_secs(1));
@@ -219,6 +220,27 @@ async fn upload_after_lost_response_is_no_conflict(app: TestApp) {
         assert_eq!(app.delete(&key, online.body[0]["self"].as_str().unwrap()).await.status, 204);
         assert_eq!(reasons(&upload(&app, &key, &event, device, &scans).await), [(serial.as_str(), "undone")], "{device:?}");
     }
+}
+
+/// The gate's token was replaced after a response was lost.
+async fn upload_with_another_token_has_the_same_outcome(app: TestApp) {
+    let (_, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
+    let [admitted, copied] = ama.order_free_tickets(&event.sections[0], 2).await.try_into().unwrap();
+    let former = redeemer_key(&app, &global_token(&event).await).await;
+    let key = redeemer_key(&app, &create_token(&event, &[&event.sections[0]]).await).await;
+    assert_eq!(app.admit(&former, &event, [&copied]).await.status, 201);
+    let scanned = app.state.clock.now();
+    let scans = [(admitted.as_str(), scanned), (&copied, scanned)];
+
+    let uploaded = upload(&app, &former, &event, "Gate B", &scans).await;
+    let again = upload(&app, &key, &event, "Gate B", &scans).await;
+    let later = upload(&app, &key, &event, "Gate B", &[(&admitted, scanned.plus(Duration::from_secs(1)))]).await;
+
+    assert_eq!((uploaded.status, &uploaded.body["admitted"], &uploaded.body["refused"]), (200, &json!(1), &json!([])));
+    assert_eq!(uploaded.body["conflicts"][0]["ticket"], copied);
+    assert_eq!(again.body, uploaded.body);
+    assert_eq!(later.body["conflicts"][0]["ticket"], admitted, "another scan with another token is that of another gate");
+    assert_eq!(conflicts(&app, &key, &event, "Gate B").await.len(), 2);
 }
 
 async fn undone_scan_stays_undone(app: TestApp) {

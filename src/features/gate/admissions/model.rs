@@ -137,9 +137,10 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Returns whether this gate has this device and this admission token.
-    pub fn is(&self, device: &str, token: Option<Id>) -> bool {
-        self.device == device && self.token == token
+    /// Returns whether a ticket was admitted by this gate, or by this scan: the gate's token may have been replaced before the scan is
+    /// uploaded again, which has the same device and the same time.
+    pub fn has_admitted(&self, scanned: Timestamp, device: &str, token: Option<Id>, admitted: Timestamp) -> bool {
+        self.device == device && (self.token == token || admitted == scanned)
     }
 
     /// Returns the admission of a ticket.

@@ -180,8 +180,9 @@ fn decide_scan(
 ) -> ScanDecision {
     let is_undone = |row: &ScannedTicketRow| undone.get(&row.ticket.id).is_some_and(|undone| scanned <= *undone);
     let is_admitted = |row: &&ScannedTicketRow| {
-        let EarlierAdmissionRow { device, token_id, .. } = &row.admission;
-        let is_own = device.as_deref().is_some_and(|device| gate.is(device, *token_id));
+        let EarlierAdmissionRow { device, token_id, admitted, .. } = &row.admission;
+        let admission = device.as_deref().zip(*admitted);
+        let is_own = admission.is_some_and(|(device, admitted)| gate.has_admitted(scanned, device, *token_id, admitted));
         row.ticket.status == TicketStatus::Redeemed && is_own && !is_undone(row)
     };
     // First, because the decision on a scan whose response was lost is the same again, whatever was changed meanwhile.
@@ -244,9 +245,12 @@ async fn record_conflicts(
     for conflict in offline_store::conflicts_of_tickets(tx, tickets.clone()).await? {
         known.entry(conflict.ticket_id).or_default().push(conflict);
     }
-    let is_new = |(ticket, ..): &&(Id, Id, Timestamp)| {
+    let is_own = |conflict: &ConflictRow, scanned: Timestamp| {
+        gate.has_admitted(scanned, &conflict.device, conflict.token_id, conflict.scanned)
+    };
+    let is_new = |(ticket, _, scanned): &&(Id, Id, Timestamp)| {
         let of_ticket = known.get(ticket).map(Vec::as_slice).unwrap_or_default();
-        of_ticket.len() < MAX_CONFLICTS && !of_ticket.iter().any(|conflict| gate.is(&conflict.device, conflict.token_id))
+        of_ticket.len() < MAX_CONFLICTS && !of_ticket.iter().any(|conflict| is_own(conflict, *scanned))
     };
     let new: Vec<NewConflict> = found
         .iter()
@@ -265,7 +269,9 @@ async fn record_conflicts(
         .collect();
     offline_store::insert_conflicts(tx, &new).await?;
     let all = offline_store::conflicts_of_tickets(tx, tickets).await?;
-    let of_gate = all.into_iter().filter(|conflict| gate.is(&conflict.device, conflict.token_id));
+    let scanned: HashMap<Id, Timestamp> = found.iter().map(|(ticket, _, scanned)| (*ticket, *scanned)).collect();
+    let is_of_gate = |conflict: &ConflictRow| scanned.get(&conflict.ticket_id).is_some_and(|scanned| is_own(conflict, *scanned));
+    let of_gate = all.into_iter().filter(is_of_gate);
     Ok(of_gate.map(|conflict| (conflict.serial.clone(), conflict)).collect())
 }
 
