@@ -122,6 +122,16 @@ struct ListTickets {
     digests: Vec<String>,
 }
 
+/// The list, or its changes, from all pages of a load.
+struct LoadedList {
+    tickets: HashMap<String, String>,
+    sections: Vec<String>,
+    is_cancelled: bool,
+    admission_from: Option<DateTime<Utc>>,
+    /// The start of the next load of changes.
+    modified_since: String,
+}
+
 impl Gate {
     /// Creates a gate of an event. `client` has the key of an admission token, and no other gate has the name `device`.
     pub fn new(client: Client, event: &str, device: &str) -> Self {
@@ -214,44 +224,66 @@ impl Gate {
         Ok(())
     }
 
-    /// Loads the complete list, or its changes since the last load.
+    /// Loads the complete list, or its changes since the last load. Without a connection to the end, the gate keeps its list.
     async fn load(&mut self) -> anyhow::Result<()> {
         let keys = self.client.ticket_key_list().send().await?;
         for key in &keys.keys {
             self.keys.insert(key.kid.to_string(), BASE64URL_NOPAD.decode(key.x.as_bytes())?);
         }
-        let (mut after, mut next_since): (Option<String>, Option<String>) = (None, None);
+        let mut since = self.modified_since.clone();
+        let list = loop {
+            match self.load_pages(since.as_deref()).await? {
+                Some(list) if since.is_none() || list.sections == self.sections => break list,
+                // The sections have changed, and the pages lack the earlier tickets of a section that was added.
+                _ => since = None,
+            }
+        };
+        if since.is_none() {
+            self.tickets.clear();
+        }
+        self.tickets.extend(list.tickets);
+        self.sections = list.sections;
+        self.is_cancelled = list.is_cancelled;
+        self.admission_from = list.admission_from;
+        self.modified_since = Some(list.modified_since);
+        Ok(())
+    }
+
+    /// Loads all pages of the list, or of its changes since a time. Returns `None` if the sections have changed between two pages.
+    async fn load_pages(&self, since: Option<&str>) -> anyhow::Result<Option<LoadedList>> {
+        let mut list: Option<LoadedList> = None;
+        let mut after: Option<String> = None;
         loop {
             let mut request = self.client.event_gate_list_get().event(&self.event);
-            if let Some(since) = &self.modified_since {
-                request = request.modified_since(since.as_str());
+            if let Some(since) = since {
+                request = request.modified_since(since);
             }
             if let Some(after) = &after {
                 request = request.after(after.as_str());
             }
             let page = request.send().await?.into_inner();
             let content = self.verify(&page.list)?;
-            if self.modified_since.is_some() && content.sections != self.sections {
-                // The changes lack the earlier tickets of a section that was added.
-                (self.modified_since, self.tickets) = (None, HashMap::new());
-                (after, next_since) = (None, None);
-                self.sections = content.sections;
-                continue;
+            let list = list.get_or_insert_with(|| LoadedList {
+                tickets: HashMap::new(),
+                sections: content.sections.clone(),
+                is_cancelled: false,
+                admission_from: None,
+                modified_since: page.modified_since.to_string(),
+            });
+            if content.sections != list.sections {
+                return Ok(None);
             }
-            self.sections = content.sections;
-            self.is_cancelled = content.status == "Cancelled";
-            self.admission_from = content.admission_from;
+            list.is_cancelled = content.status == "Cancelled";
+            list.admission_from = content.admission_from;
             for group in content.tickets {
-                self.tickets.extend(group.digests.into_iter().map(|digest| (digest, group.status.clone())));
+                list.tickets.extend(group.digests.into_iter().map(|digest| (digest, group.status.clone())));
             }
-            next_since = next_since.or(Some(page.modified_since.to_string()));
             match page.next {
                 None => break,
                 Some(next) => after = Some(parameter(&next, "after").context("the next page has no position")?.to_owned()),
             }
         }
-        self.modified_since = next_since;
-        Ok(())
+        Ok(list)
     }
 
     /// Checks the signature of a page, and returns its content.

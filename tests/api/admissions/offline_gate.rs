@@ -7,10 +7,13 @@ use boxoffice::kernel::settings::Settings;
 use boxoffice_client::{Client, ClientBuilder, RetryPolicy};
 use chrono::{DateTime, Utc};
 use serde_json::json;
-use tokio::net::TcpListener;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{mpsc, oneshot};
 
-use crate::support::{TestApp, section};
-use crate::tokens::{global_token, redeemer_key};
+use super::gate_lists::insert_10_000_tickets;
+use crate::support::{Event, TestApp, section};
+use crate::tokens::{create_token, global_token, redeemer_key};
 
 #[path = "../../../clients/rust/examples/offline_gate.rs"]
 #[expect(clippy::duplicate_mod, reason = "another example uses it too")]
@@ -19,7 +22,12 @@ mod example;
 
 use example::{Decision, Gate};
 
-on_both_databases![gate_works_with_the_cable_pulled, codes_of_an_earlier_key_admit];
+on_both_databases![
+    gate_works_with_the_cable_pulled,
+    interrupted_load_keeps_the_list,
+    load_starts_over_when_sections_change_between_pages,
+    codes_of_an_earlier_key_admit,
+];
 
 /// Passes connections to the server while `cable` is true.
 async fn start_network(server: std::net::SocketAddr, cable: tokio::sync::watch::Receiver<bool>) -> std::net::SocketAddr {
@@ -39,6 +47,118 @@ async fn start_network(server: std::net::SocketAddr, cable: tokio::sync::watch::
         }
     });
     address
+}
+
+/// A request head that a network has received, and the channel for the decision if it is passed on.
+type HeldRequest = (String, oneshot::Sender<bool>);
+
+/// Passes requests to the server, each after a decision. The connection of a request that is not passed on is closed.
+async fn start_deciding_network(server: SocketAddr) -> (SocketAddr, mpsc::UnboundedReceiver<HeldRequest>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (requests, held) = mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        while let Ok((client, _)) = listener.accept().await {
+            let requests = requests.clone();
+            tokio::spawn(async move {
+                let (mut from_client, mut to_client) = client.into_split();
+                let (mut from_server, mut to_server) = TcpStream::connect(server).await.unwrap().into_split();
+                let responses = tokio::spawn(async move { tokio::io::copy(&mut from_server, &mut to_client).await });
+                let mut head = [0; 8192];
+                // A GET without a body arrives at once.
+                while let Ok(length @ 1..) = from_client.read(&mut head).await {
+                    let (decide, decision) = oneshot::channel::<bool>();
+                    requests.send((String::from_utf8_lossy(&head[..length]).into_owned(), decide)).unwrap();
+                    if !decision.await.unwrap() || to_server.write_all(&head[..length]).await.is_err() {
+                        break;
+                    }
+                }
+                responses.abort();
+            });
+        }
+    });
+    (address, held)
+}
+
+/// Passes all requests until one matches, and returns the channel for the decision about that one.
+async fn hold_request(held: &mut mpsc::UnboundedReceiver<HeldRequest>, is_held: impl Fn(&str) -> bool) -> oneshot::Sender<bool> {
+    loop {
+        let (head, decide) = held.recv().await.unwrap();
+        if is_held(&head) {
+            return decide;
+        }
+        decide.send(true).unwrap();
+    }
+}
+
+/// Passes all requests.
+async fn pass_all(held: &mut mpsc::UnboundedReceiver<HeldRequest>) {
+    hold_request(held, |_| false).await;
+}
+
+/// Creates a gate behind a network in which the test decides about each request.
+async fn gate_in_deciding_network(app: &TestApp, event: &Event, key: &str) -> (Gate, mpsc::UnboundedReceiver<HeldRequest>) {
+    let (network, held) = start_deciding_network(app.server).await;
+    let client = ClientBuilder::new(&format!("http://{network}"), key).retries(RetryPolicy::NONE).build().unwrap();
+    (Gate::new(client, &event.id, "Gate A"), held)
+}
+
+async fn interrupted_load_keeps_the_list(app: TestApp) {
+    let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
+    let vip = ama.order_free_tickets(&event.sections[0], 1).await.remove(0);
+    let floor = ama.order_free_tickets(&event.sections[1], 1).await.remove(0);
+    let token = create_token(&event, &[&event.sections[0]]).await;
+    let key = redeemer_key(&app, &token).await;
+    let (mut gate, mut held) = gate_in_deciding_network(&app, &event, &key).await;
+    let now = || DateTime::<Utc>::from_timestamp_micros(app.state.clock.now().0).unwrap();
+    tokio::select! {
+        loaded = gate.sync() => assert!(loaded.unwrap().is_empty()),
+        () = pass_all(&mut held) => {}
+    }
+    assert_eq!(app.put(&kofi.key, &token.self_, json!({ "sections": event.sections })).await.status, 200);
+
+    // The connection breaks when the gate loads the complete list.
+    let cut = async {
+        let is_complete = |head: &str| head.contains("gate-list") && !head.contains("modified_since");
+        hold_request(&mut held, is_complete).await.send(false).unwrap();
+        pass_all(&mut held).await;
+    };
+    let interrupted = tokio::select! {
+        loaded = gate.sync() => loaded,
+        () = cut => unreachable!("all requests are passed on until the load ends"),
+    };
+
+    assert!(interrupted.is_err(), "{interrupted:?}");
+    assert_eq!((gate.scan(&vip, now()), gate.scan(&floor, now())), (Decision::Admitted, Decision::NotInList));
+    tokio::select! {
+        loaded = gate.sync() => assert!(loaded.unwrap().is_empty()),
+        () = pass_all(&mut held) => {}
+    }
+    assert_eq!(gate.scan(&floor, now()), Decision::Admitted);
+}
+
+async fn load_starts_over_when_sections_change_between_pages(app: TestApp) {
+    let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 20_000), section("Floor", 0.0, 10)]).await;
+    let floor = ama.order_free_tickets(&event.sections[1], 1).await.remove(0);
+    ama.order_free_tickets(&event.sections[0], 1).await;
+    insert_10_000_tickets(&app).await;
+    let token = create_token(&event, &[&event.sections[0]]).await;
+    let key = redeemer_key(&app, &token).await;
+    let (mut gate, mut held) = gate_in_deciding_network(&app, &event, &key).await;
+
+    let change = async {
+        let second_page = hold_request(&mut held, |head| head.contains("after=")).await;
+        assert_eq!(app.put(&kofi.key, &token.self_, json!({ "sections": event.sections })).await.status, 200);
+        second_page.send(true).unwrap();
+        pass_all(&mut held).await;
+    };
+    tokio::select! {
+        loaded = gate.sync() => assert!(loaded.unwrap().is_empty()),
+        () = change => unreachable!("all requests are passed on until the load ends"),
+    }
+
+    let now = DateTime::<Utc>::from_timestamp_micros(app.state.clock.now().0).unwrap();
+    assert_eq!(gate.scan(&floor, now), Decision::Admitted, "it is before the first page of the other section");
 }
 
 async fn gate_works_with_the_cable_pulled(app: TestApp) {
