@@ -5,9 +5,9 @@
 //! `tests/access/matrix.md`.
 
 mod assignment;
-mod callers;
-mod fixtures;
+pub mod callers;
+pub mod fixtures;
 mod matrix;
 mod objects;
 mod privacy;
-mod rules;
+pub mod rules;

@@ -405,14 +405,14 @@ async fn change_without_stored_response_is_rolled_back(app: TestApp) {
 /// Sends a request twice at once, while the test holds a lock that its change needs. Returns the response to the one that is
 /// rejected as in progress, and to the other.
 async fn send_twice(app: &TestApp, send: impl AsyncFn() -> Response) -> (Response, Response) {
-    let mut gate = app.state.db.begin().await.unwrap();
-    if gate.is_postgres() {
-        gate.query("lock table idempotency in exclusive mode").execute().await.unwrap();
+    let mut lock = app.state.db.begin().await.unwrap();
+    if lock.is_postgres() {
+        lock.query("lock table idempotency in exclusive mode").execute().await.unwrap();
     }
     match select(Box::pin(send()), Box::pin(send())).await {
-        Either::Left((actual, other)) | Either::Right((actual, other)) => {
-            drop(gate);
-            (actual, other.await)
+        Either::Left((rejected, other)) | Either::Right((rejected, other)) => {
+            drop(lock);
+            (rejected, other.await)
         }
     }
 }

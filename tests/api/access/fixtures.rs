@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::callers::Caller::{self, *};
 use super::rules::Row;
 use crate::review::submission_of;
-use crate::support::{Operation, PASSWORD, Response, TestApp, User, code_in, entries_of, operations};
+use crate::support::{Operation, PASSWORD, Request, TestApp, User, code_in, entries_of, operations};
 
 /// The identifiers of one account's resources and of shared ones, by the names that the rules put in braces.
 pub type ResourceIds = BTreeMap<&'static str, String>;
@@ -129,16 +129,16 @@ impl AccessFixtures {
         format!("{} {}", fill(row.path, ids), self.body(row, ids))
     }
 
-    /// Sends a rule's request for these resources with a caller's key.
-    pub async fn call(&self, row: &Row, ids: &ResourceIds, caller: Caller) -> Response {
-        self.send(row, ids, caller, &self.body(row, ids)).await
+    /// Builds a rule's request for these resources with a caller's key.
+    pub fn request(&self, row: &Row, ids: &ResourceIds, caller: Caller) -> Request {
+        self.request_with(row, ids, caller, &self.body(row, ids))
     }
 
-    /// Sends a rule's request with another body.
-    pub async fn send(&self, row: &Row, ids: &ResourceIds, caller: Caller, body: &Value) -> Response {
+    /// Builds a rule's request with another body.
+    pub fn request_with(&self, row: &Row, ids: &ResourceIds, caller: Caller, body: &Value) -> Request {
         let request = self.app.request(&self.operation(row).method, &fill(row.path, ids)).no_key();
         let request = if let Some(key) = self.keys.get(&caller) { request.key(key) } else { request };
-        if body.is_null() { request.send().await } else { request.json(body).send().await }
+        if body.is_null() { request } else { request.json(body) }
     }
 
     /// Establishes the state in which a rule's operation can succeed. Most operations need nothing.

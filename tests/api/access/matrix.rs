@@ -66,7 +66,7 @@ async fn every_operation_matches_access_rules(app: TestApp) {
                 if phase == 2 {
                     fixtures.prepare(row, &fixtures.ids).await;
                 }
-                let response = fixtures.call(row, &fixtures.ids, caller).await;
+                let response = fixtures.request(row, &fixtures.ids, caller).send().await;
                 if !is_expected(&fixtures, row, caller, &response) {
                     wrong.push(format!("{} as {caller:?}: {} {}", row.name(), response.status, response.body));
                 }

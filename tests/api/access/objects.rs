@@ -117,7 +117,7 @@ async fn rejects_references_to_foreign_resources(app: TestApp) {
             let is_free = ALLOWED.iter().any(|(operation, free, _)| (*operation, *free) == (row.operation, name));
             tried.insert((row.operation, name));
 
-            let response = fixtures.call(row, &with(&fixtures.others, name, theirs), NANA).await;
+            let response = fixtures.request(row, &with(&fixtures.others, name, theirs), NANA).send().await;
 
             let about = format!("{} with another's {name} ({theirs}): {} {}", row.name(), response.status, response.body);
             let told_of = READABLE.iter().find(|(operation, of, _)| (*operation, *of) == (row.operation, name));
@@ -136,7 +136,7 @@ async fn rejects_references_to_foreign_resources(app: TestApp) {
             // A 400, a 404 or an empty list doesn't reveal that the resource exists.
             if !is_free && response.status != 403 {
                 let nothing = unknown_like(theirs);
-                let unknown = fixtures.call(row, &with(&fixtures.others, name, &nothing), NANA).await;
+                let unknown = fixtures.request(row, &with(&fixtures.others, name, &nothing), NANA).send().await;
                 if without_identifier(&response, theirs) != without_identifier(&unknown, &nothing) {
                     wrong.push(format!(
                         "{about}\n  differs from the response for an unknown identifier: {} {}",
