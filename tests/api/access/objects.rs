@@ -120,9 +120,9 @@ async fn rejects_references_to_foreign_resources(app: TestApp) {
             let response = fixtures.request(row, &with(&fixtures.others, name, theirs), NANA).send().await;
 
             let about = format!("{} with another's {name} ({theirs}): {} {}", row.name(), response.status, response.body);
-            let told_of = READABLE.iter().find(|(operation, of, _)| (*operation, *of) == (row.operation, name));
+            let readable = READABLE.iter().find(|(operation, of, _)| (*operation, *of) == (row.operation, name));
             let mut seen = secrets.of_others(NANA, theirs, &response);
-            seen.retain(|what| told_of.is_none_or(|(.., open)| !open.contains(what)));
+            seen.retain(|what| readable.is_none_or(|(.., open)| !open.contains(what)));
             if !seen.is_empty() {
                 wrong.push(format!("{about}\n  reveals {seen:?}"));
             }

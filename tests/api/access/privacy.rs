@@ -73,8 +73,8 @@ impl Secrets {
             (Caller::Owner, "order", "order"),
             (Caller::Owner, "order", "open_order"),
         ];
-        let resource_names = |caller: Caller| fixtures.users[&caller].username.as_str();
-        let (host, owner) = (resource_names(Caller::HostAdministrator), resource_names(Caller::Owner));
+        let username = |caller: Caller| fixtures.users[&caller].username.as_str();
+        let (host, owner) = (username(Caller::HostAdministrator), username(Caller::Owner));
         secrets.extend([
             (Caller::HostAdministrator, "draft's name", format!("{host} draft")),
             (Caller::HostAdministrator, "draft's name", format!("{host} submitted")),
@@ -88,12 +88,12 @@ impl Secrets {
     /// Returns the other accounts' data in a response that was not in the request.
     pub fn of_others(&self, caller: Caller, request: &str, response: &Response) -> BTreeSet<&'static str> {
         let text = response.body.to_string();
-        let is_told = |secret: &str| text.contains(secret) && !request.contains(secret);
-        self.0.iter().filter(|(whose, _, secret)| *whose != caller && is_told(secret)).map(|(_, what, _)| *what).collect()
+        let is_revealed = |secret: &str| text.contains(secret) && !request.contains(secret);
+        self.0.iter().filter(|(whose, _, secret)| *whose != caller && is_revealed(secret)).map(|(_, what, _)| *what).collect()
     }
 
     /// Returns the same for the response to a rule's request. Staff may read everything.
-    pub fn in_answer(&self, row: &Row, caller: Caller, request: &str, response: &Response) -> Vec<Read> {
+    pub fn in_response(&self, row: &Row, caller: Caller, request: &str, response: &Response) -> Vec<Read> {
         if caller == Caller::Administrator {
             return Vec::new();
         }
@@ -114,11 +114,15 @@ pub fn table(read: &[Read]) -> String {
     for (operation, caller, what) in read {
         rows.entry((operation, what)).or_default().insert(*caller);
     }
-    let short = |caller: &Caller| Caller::ALL.iter().find(|(one, ..)| one == caller).map_or("", |(_, short, _)| *short);
-    let mut text = "## Personal data of other accounts\n\nData of accounts other than the caller's in the responses above that was not in the request. Staff may read everything.\n\n| operation | data | callers |\n| --- | --- | --- |\n".to_owned();
-    for ((operation, what), user) in rows {
-        let user: Vec<_> = user.iter().map(|caller| format!("`{}`", short(caller))).collect();
-        text.push_str(&format!("| `{operation}` | {what} | {} |\n", user.join(" ")));
+    let mut text = "# Personal data of other accounts\n\n\
+        Data of accounts other than the caller's in the responses to the requests of `tests/api/access/rules.rs`, unless it was in the request.\n\
+        `tests/api/access/callers.rs` describes the callers. Staff may read everything.\n\n\
+        `BOXOFFICE_WRITE=1 cargo test --test api access::matrix::` updates this file.\n\n\
+        | operation | data | callers |\n| --- | --- | --- |\n"
+        .to_owned();
+    for ((operation, what), callers) in rows {
+        let callers: Vec<_> = callers.iter().map(|caller| format!("`{caller:?}`")).collect();
+        text.push_str(&format!("| `{operation}` | {what} | {} |\n", callers.join(" ")));
     }
     text
 }

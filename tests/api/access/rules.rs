@@ -4,7 +4,6 @@
 //! succeeds.
 
 use super::callers::Caller::{self, *};
-use super::callers::EVERYONE;
 
 /// An operation, a request of it, and the callers who may send it.
 #[derive(Debug, Clone, Copy)]
@@ -46,7 +45,7 @@ impl Row {
         self
     }
 
-    /// Returns its name in the matrix.
+    /// Returns its operation and variant.
     pub fn name(&self) -> String {
         if self.variant.is_empty() { self.operation.to_owned() } else { format!("{} ({})", self.operation, self.variant) }
     }
@@ -57,7 +56,7 @@ const fn row(operation: &'static str, path: &'static str, may: &'static [Caller]
 }
 
 /// Every caller, with a key or without.
-const ALL: &[Caller] = EVERYONE;
+const ALL: &[Caller] = Caller::ALL;
 /// No caller: the resource is accessible in another way only.
 const NOBODY: &[Caller] = &[];
 /// Every valid key, except those of redeemers.
