@@ -3,8 +3,6 @@
 mod administrators;
 mod removal;
 
-use boxoffice::provisioning;
-use boxoffice_openapi::Scope;
 use serde_json::{Value, json};
 
 use crate::support::{PASSWORD, Response, TestApp, rejection, texts};
@@ -14,7 +12,6 @@ on_both_databases![
     address_may_have_several_lines,
     other_properties_are_optional,
     website_may_have_no_scheme,
-    requires_key_with_account,
     name_is_unique,
     update_keeps_omitted_properties,
     lists_hosts_of_administrator,
@@ -107,15 +104,6 @@ async fn website_may_have_no_scheme(app: TestApp) {
             assert_eq!(app.read(&live.uri).await["website"], website);
         }
     }
-}
-
-async fn requires_key_with_account(app: TestApp) {
-    let program = provisioning::create_key(&app.state, "a program", Scope::Customer, None, None).await.unwrap();
-
-    let nobody = create(&app, &program, &host("Accra Live")).await;
-
-    assert_eq!(rejection(&nobody), (403, "resource.not-yours"));
-    assert_eq!(app.public_client.host_list().send().await.unwrap().total, 0);
 }
 
 async fn name_is_unique(app: TestApp) {

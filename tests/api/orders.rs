@@ -171,16 +171,13 @@ async fn customers_order_for_themselves_and_staff_for_any_account(app: TestApp) 
 
 async fn key_without_account_must_name_customer(app: TestApp) {
     let event = create_concert(&app, &[10.0]).await;
-    let ama = app.sign_up("ama").await;
-    let items = json!({ event.sections[0].as_str(): 1 });
 
-    for (scope, status) in [(Scope::Administrator, 201), (Scope::Customer, 403)] {
+    for scope in [Scope::Administrator, Scope::Customer] {
         let key = provisioning::create_key(&app.state, "a program", scope, None, None).await.unwrap();
 
-        let nobody = app.place_order(&key, items.clone()).await;
-        assert_eq!(nobody.invalid_arguments(), ["-customer"], "{scope:?}");
-        let body = json!({ "customer": ama.number, "items": items });
-        assert_eq!(app.post(&key, "/orders", body).await.status, status, "{scope:?}");
+        let rejected = app.place_order(&key, json!({ event.sections[0].as_str(): 1 })).await;
+
+        assert_eq!(rejected.invalid_arguments(), ["-customer"], "{scope:?}");
     }
 }
 

@@ -1,7 +1,5 @@
 //! Venues: creation, visibility, updates and search.
 
-use boxoffice::provisioning;
-use boxoffice_openapi::Scope;
 use serde_json::{Value, json};
 
 use crate::support::{Response, TestApp, rejection, types};
@@ -10,7 +8,6 @@ on_both_databases![
     venue_of_staff_is_approved_immediately,
     venue_of_customer_is_private_until_approved,
     pending_venue_is_visible_with_its_events,
-    requires_key_with_account,
     name_is_unique_even_while_pending,
     unknown_region_is_named,
     finds_venues_by_region_and_name,
@@ -103,16 +100,6 @@ async fn pending_venue_is_visible_with_its_events(app: TestApp) {
     let used = app.put(&efua.key, &others.uri, json!({ "venue": created.uri() })).await;
     assert_eq!(used.status, 400, "only its creator can use it: {}", used.body);
     assert!(!listed(&app, &efua.key, "").await.contains(&"Alliance Garden".to_owned()), "only approved venues are listed");
-}
-
-async fn requires_key_with_account(app: TestApp) {
-    let region = app.create_region().await;
-    let program = provisioning::create_key(&app.state, "a program", Scope::Customer, None, None).await.unwrap();
-
-    let nobody = create(&app, &program, &venue("Alliance Garden", &region)).await;
-
-    assert_eq!(rejection(&nobody), (403, "resource.not-yours"));
-    assert!(listed(&app, &program, "").await.is_empty());
 }
 
 async fn name_is_unique_even_while_pending(app: TestApp) {

@@ -37,6 +37,10 @@ callers! {
     Deleted,
     /// An application without an account.
     Public,
+    /// A program with a customer's key, without an account.
+    Program,
+    /// A program with an administrator's key, without an account.
+    StaffProgram,
     /// A customer without any relation to the resources.
     Stranger,
     /// A customer with an order of their own for the same event.
@@ -72,7 +76,7 @@ impl Caller {
             NoKey | EmptyKey | MalformedKey | UnknownKey | EndedKey | ExpiredKey | Deactivated | Deleted => None,
             Public => Some(Scope::Public),
             Redeemer | OtherSection | OtherEvent => Some(Scope::Redeemer),
-            Administrator => Some(Scope::Administrator),
+            StaffProgram | Administrator => Some(Scope::Administrator),
             _ => Some(Scope::Customer),
         }
     }

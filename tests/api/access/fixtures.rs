@@ -5,6 +5,8 @@ use std::sync::{Arc, LazyLock};
 
 use boxoffice::features::sales::{event_returns, mail};
 use boxoffice::kernel::context::Context;
+use boxoffice::provisioning;
+use boxoffice_openapi::Scope;
 use regex::{Captures, Regex};
 use serde_json::{Value, json};
 
@@ -83,6 +85,7 @@ impl AccessFixtures {
         send_successfully(&app, &app.staff.key, "POST", &toggles, &Value::Null).await;
         send_successfully(&app, &deleted.key, "DELETE", &format!("/accounts/{}", deleted.number), &Value::Null).await;
 
+        let program = async |scope| provisioning::create_key(&app.state, "a program", scope, None, None).await.unwrap();
         let mut keys: HashMap<_, _> = users.iter().map(|(caller, user)| (*caller, user.key.clone())).collect();
         keys.extend([
             (EmptyKey, String::new()),
@@ -93,6 +96,8 @@ impl AccessFixtures {
             (Deactivated, deactivated.key),
             (Deleted, deleted.key),
             (Public, app.public_key.clone()),
+            (Program, program(Scope::Customer).await),
+            (StaffProgram, program(Scope::Administrator).await),
             (Redeemer, gate(&app, &ids["code"]).await),
             (OtherSection, gate(&app, &ids["other_code"]).await),
             (OtherEvent, gate(&app, &others["code"]).await),

@@ -60,11 +60,25 @@ const ALL: &[Caller] = Caller::ALL;
 /// No caller: the resource is accessible in another way only.
 const NOBODY: &[Caller] = &[];
 /// Every valid key, except those of redeemers.
-const ANYONE: &[Caller] =
-    &[Public, Stranger, Another, Owner, Sender, Recipient, HostAdministrator, FormerAdministrator, OtherHost, Administrator];
+const ANYONE: &[Caller] = &[
+    Public,
+    Program,
+    StaffProgram,
+    Stranger,
+    Another,
+    Owner,
+    Sender,
+    Recipient,
+    HostAdministrator,
+    FormerAdministrator,
+    OtherHost,
+    Administrator,
+];
 /// Every valid key, and the redeemers of the event.
 const ANYONE_OR_REDEEMER: &[Caller] = &[
     Public,
+    Program,
+    StaffProgram,
     Stranger,
     Another,
     Owner,
@@ -77,28 +91,48 @@ const ANYONE_OR_REDEEMER: &[Caller] = &[
     Redeemer,
     OtherSection,
 ];
-/// Customers and staff.
+/// Customers and staff with an account.
 const PEOPLE: &[Caller] =
     &[Stranger, Another, Owner, Sender, Recipient, HostAdministrator, FormerAdministrator, OtherHost, Administrator];
+/// Customers and all staff.
+const PEOPLE_OR_STAFF: &[Caller] = &[
+    Stranger,
+    Another,
+    Owner,
+    Sender,
+    Recipient,
+    HostAdministrator,
+    FormerAdministrator,
+    OtherHost,
+    StaffProgram,
+    Administrator,
+];
 /// Customers with a session.
 const SESSIONS: &[Caller] = &[Stranger, Another, Owner, Sender, Recipient, HostAdministrator, FormerAdministrator, OtherHost];
 /// Staff only.
-const STAFF: &[Caller] = &[Administrator];
+const STAFF: &[Caller] = &[Administrator, StaffProgram];
 /// The owner and staff.
-const OWNER: &[Caller] = &[Owner, Administrator];
+const OWNER: &[Caller] = &[Owner, StaffProgram, Administrator];
 /// Administrators of the host, and staff.
-const HOST: &[Caller] = &[HostAdministrator, Administrator];
+const HOST: &[Caller] = &[HostAdministrator, StaffProgram, Administrator];
 /// Administrators of the host only.
 const HOST_ALONE: &[Caller] = &[HostAdministrator];
 /// The ticket's owner, administrators of the host, and staff.
-const HOLDER_OR_HOST: &[Caller] = &[Owner, HostAdministrator, Administrator];
+const HOLDER_OR_HOST: &[Caller] = &[Owner, HostAdministrator, StaffProgram, Administrator];
 /// Callers who may admit to any section of the event.
-const GATES: &[Caller] = &[HostAdministrator, Administrator, Redeemer, OtherSection];
+const GATES: &[Caller] = &[HostAdministrator, StaffProgram, Administrator, Redeemer, OtherSection];
 /// Callers who may admit to the section.
-const GATE: &[Caller] = &[HostAdministrator, Administrator, Redeemer];
+const GATE: &[Caller] = &[HostAdministrator, StaffProgram, Administrator, Redeemer];
 
 /// Valid keys that belong to no session.
-const NO_SESSION: &[(Caller, u16, &str)] = &[(Public, 404, "resource.not-found"), (Administrator, 404, "resource.not-found")];
+const NO_SESSION: &[(Caller, u16, &str)] = &[
+    (Public, 404, "resource.not-found"),
+    (Program, 404, "resource.not-found"),
+    (StaffProgram, 404, "resource.not-found"),
+    (Administrator, 404, "resource.not-found"),
+];
+/// Keys without an account, which must name a customer.
+const NO_CUSTOMER: &[(Caller, u16, &str)] = &[(Program, 400, "arguments.invalid"), (StaffProgram, 400, "arguments.invalid")];
 
 /// Every operation, in the order of the contract.
 pub const ROWS: &[Row] = &[
@@ -150,7 +184,7 @@ pub const ROWS: &[Row] = &[
     row("category_update", "/categories/{spare_category}", STAFF),
     row("category_delete", "/categories/{spare_category}", STAFF),
     row("venue_list", "/venues", ANYONE),
-    row("venue_create", "/venues", PEOPLE).body(r#"{"region": "/regions/{region}"}"#),
+    row("venue_create", "/venues", PEOPLE_OR_STAFF).body(r#"{"region": "/regions/{region}"}"#),
     row("venue_get", "/venues/{venue}", ANYONE),
     row("venue_get", "/venues/{pending_venue}", OWNER).variant("waiting for review"),
     row("venue_update", "/venues/{spare_venue}", STAFF),
@@ -194,22 +228,24 @@ pub const ROWS: &[Row] = &[
     row("submission_get", "/submissions/{submission}", STAFF),
     row("submission_delete", "/submissions/{submission}?approved=true", STAFF),
     row("order_list", "/orders", STAFF),
-    row("order_create", "/orders", PEOPLE).body(r#"{"items": {"{sold_section}": 1}}"#),
+    row("order_create", "/orders", PEOPLE).body(r#"{"items": {"{sold_section}": 1}}"#).except(NO_CUSTOMER),
     row("order_create", "/orders", OWNER)
         .variant("in the owner's name")
         .body(r#"{"items": {"{sold_section}": 1}, "customer": "{account}"}"#),
     row("quote_create", "/quotes", ANYONE).body(r#"{"items": {"{sold_section}": 1}}"#),
     row("order_get", "/orders/{order}", HOLDER_OR_HOST),
-    row("order_get", "/orders/{joint_order}", &[Sender, HostAdministrator, OtherHost, Administrator])
+    row("order_get", "/orders/{joint_order}", &[Sender, HostAdministrator, OtherHost, StaffProgram, Administrator])
         .variant("to events of two hosts"),
     row("order_cancellation_create", "/orders/{open_order}/cancellations", OWNER),
     row("order_return_list", "/orders/{order}/returns", HOLDER_OR_HOST),
-    row("order_return_list", "/orders/{joint_order}/returns", &[Sender, Administrator]).variant("to events of two hosts"),
+    row("order_return_list", "/orders/{joint_order}/returns", &[Sender, StaffProgram, Administrator])
+        .variant("to events of two hosts"),
     row("order_return_create", "/orders/{order}/returns", HOST),
     row("order_return_create", "/orders/{joint_order}/returns", STAFF).variant("to events of two hosts"),
     row("order_return_get", "/orders/{returned_order}/returns/{entry}", HOLDER_OR_HOST),
     row("order_void_list", "/orders/{order}/voids", HOLDER_OR_HOST),
-    row("order_void_list", "/orders/{joint_order}/voids", &[Sender, Administrator]).variant("to events of two hosts"),
+    row("order_void_list", "/orders/{joint_order}/voids", &[Sender, StaffProgram, Administrator])
+        .variant("to events of two hosts"),
     row("order_void_create", "/orders/{order}/voids", STAFF),
     row("account_order_list", "/accounts/{account}/orders", OWNER),
     row("event_order_list", "/events/{event}/orders", HOST),
@@ -226,7 +262,8 @@ pub const ROWS: &[Row] = &[
     row("section_waiting_entry_delete", "/events/{event}/sections/{full_section}/waiting-list/{waiting_entry}", OWNER),
     row("account_waiting_entry_list", "/accounts/{account}/waiting-list", OWNER),
     row("order_payment_list", "/orders/{order}/payments", HOLDER_OR_HOST),
-    row("order_payment_list", "/orders/{joint_order}/payments", &[Sender, Administrator]).variant("to events of two hosts"),
+    row("order_payment_list", "/orders/{joint_order}/payments", &[Sender, StaffProgram, Administrator])
+        .variant("to events of two hosts"),
     row("order_payment_create", "/orders/{open_order}/payments", OWNER),
     row("order_payment_create", "/orders/{open_order}/payments", STAFF)
         .variant("outside the platform")
@@ -244,8 +281,9 @@ pub const ROWS: &[Row] = &[
     // Another account's serial is an unknown serial.
     row("transfer_create", "/transfers", &[Owner])
         .body(r#"{"recipient": "{recipient}", "tickets": ["{serial}"]}"#)
-        .others(400, "arguments.invalid"),
-    row("transfer_get", "/transfers/{transfer}", &[Sender, Recipient, Administrator]),
+        .others(400, "arguments.invalid")
+        .except(&[(Program, 403, "resource.not-yours"), (StaffProgram, 403, "resource.not-yours")]),
+    row("transfer_get", "/transfers/{transfer}", &[Sender, Recipient, StaffProgram, Administrator]),
     row("transfer_delete", "/transfers/{transfer}", &[Sender, Recipient]),
     row("transfer_claim_create", "/transfers/{transfer}/claims", &[Recipient]),
     row("transfer_rejection_create", "/transfers/{transfer}/rejections", &[Recipient]),
