@@ -23,6 +23,8 @@ callers! {
     NoKey,
     /// An empty key.
     EmptyKey,
+    /// A key of spaces.
+    BlankKey,
     /// The owner's key in capitals, which is malformed.
     MalformedKey,
     /// A well-formed key that does not exist.
@@ -73,7 +75,7 @@ impl Caller {
     /// Returns the scope of the key, if it is valid.
     pub fn scope(self) -> Option<Scope> {
         match self {
-            NoKey | EmptyKey | MalformedKey | UnknownKey | EndedKey | ExpiredKey | Deactivated | Deleted => None,
+            NoKey | EmptyKey | BlankKey | MalformedKey | UnknownKey | EndedKey | ExpiredKey | Deactivated | Deleted => None,
             Public => Some(Scope::Public),
             Redeemer | OtherSection | OtherEvent => Some(Scope::Redeemer),
             StaffProgram | Administrator => Some(Scope::Administrator),

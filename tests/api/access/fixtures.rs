@@ -89,6 +89,7 @@ impl AccessFixtures {
         let mut keys: HashMap<_, _> = users.iter().map(|(caller, user)| (*caller, user.key.clone())).collect();
         keys.extend([
             (EmptyKey, String::new()),
+            (BlankKey, "  ".to_owned()),
             (MalformedKey, owner.key.to_uppercase()),
             (UnknownKey, "abcdefghijklmnopqrstuvwxyz012345".to_owned()),
             (EndedKey, ended),
