@@ -23,7 +23,6 @@ on_both_databases![
     only_host_administrators_create_event,
     names_all_unknown_references,
     pending_venue_is_usable_by_creator_only,
-    title_is_unique,
     draft_is_visible_to_host_and_staff,
     redeemer_reads_event_of_own_token_only,
     deletes_event_without_sales,
@@ -175,21 +174,6 @@ async fn pending_venue_is_usable_by_creator_only(app: TestApp) {
 
     assert_eq!(not_his.invalid_arguments(), ["venue"]);
     assert_eq!((own.status, &own.body["venue"]["self"]), (201, &json!(venue)));
-}
-
-async fn title_is_unique(app: TestApp) {
-    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let (kofis, amas) = (app.create_host(&kofi).await, app.create_host(&ama).await);
-    create(&app, &kofi.key, &event_body(&app, &kofis, "Jazz Night").await).await;
-    let other = create(&app, &ama.key, &event_body(&app, &amas, "Rock Night").await).await;
-
-    let same = create(&app, &ama.key, &event_body(&app, &amas, "Jazz Night").await).await;
-    let renamed = app.put(&ama.key, &uri(&other), json!({ "title": "Jazz Night" })).await;
-    let kept = app.put(&ama.key, &uri(&other), json!({ "title": "Rock Night" })).await;
-
-    assert_eq!(rejection(&same), (409, "event.taken"));
-    assert_eq!(rejection(&renamed), (409, "event.taken"));
-    assert_eq!(kept.status, 200);
 }
 
 async fn draft_is_visible_to_host_and_staff(app: TestApp) {

@@ -5,14 +5,13 @@ mod removal;
 
 use serde_json::{Value, json};
 
-use crate::support::{PASSWORD, Response, TestApp, rejection, texts};
+use crate::support::{PASSWORD, Response, TestApp, texts};
 
 on_both_databases![
     creator_administers_host,
     address_may_have_several_lines,
     other_properties_are_optional,
     website_may_have_no_scheme,
-    name_is_unique,
     update_keeps_omitted_properties,
     lists_hosts_of_administrator,
 ];
@@ -104,23 +103,6 @@ async fn website_may_have_no_scheme(app: TestApp) {
             assert_eq!(app.read(&live.uri).await["website"], website);
         }
     }
-}
-
-async fn name_is_unique(app: TestApp) {
-    let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
-    create(&app, &ama.key, &host("Accra Live")).await;
-    let other = create(&app, &kofi.key, &host("Kumasi Live")).await;
-    let other = other.uri();
-
-    let same = create(&app, &kofi.key, &host("Accra Live")).await;
-    let renamed = app.put(&kofi.key, other, json!({ "name": "Accra Live" })).await;
-    let its_own = app.put(&kofi.key, other, json!({ "name": "Kumasi Live" })).await;
-
-    assert_eq!(rejection(&same), (409, "host.taken"));
-    assert_eq!(rejection(&renamed), (409, "host.taken"));
-    assert_eq!(its_own.status, 200);
-    let of = app.public_client.host_list().account(kofi.number.as_str()).send().await.unwrap();
-    assert_eq!(of.total, 1, "a refused host has no administrator");
 }
 
 async fn update_keeps_omitted_properties(app: TestApp) {

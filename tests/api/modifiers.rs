@@ -17,7 +17,6 @@ on_both_databases![
     delta_is_positive_or_negative,
     rejects_reversed_bounds,
     concurrent_updates_keep_bounds_in_order,
-    name_is_unique_in_section,
     modifiers_of_draft_are_hidden,
     modifier_has_one_path,
     update_keeps_omitted_properties,
@@ -163,25 +162,6 @@ async fn concurrent_updates_keep_bounds_in_order(app: TestApp) {
 
         assert!(statuses == [200, 400] || statuses == [400, 200], "{statuses:?}");
     }
-}
-
-async fn name_is_unique_in_section(app: TestApp) {
-    let sections = [section("Floor", 20.0, 10), section("VIP", 90.0, 10)];
-    let (kofi, event) = app.sign_up_host("kofi", &sections).await;
-    let [floor, vip] = [&event.sections[0], &event.sections[1]];
-    let gate = json!({ "name": "Gate", "priceDelta": 5 });
-    modifier(&app, &kofi.key, floor, gate.clone()).await;
-    let early = modifier(&app, &kofi.key, floor, json!({ "name": "Early bird", "priceDelta": -5 })).await;
-
-    let same = add(&app, &kofi.key, floor, &gate).await;
-    let renamed = app.put(&kofi.key, &early, json!({ "name": "Gate", "priceDelta": -9 })).await;
-    let elsewhere = add(&app, &kofi.key, vip, &gate).await;
-
-    assert_eq!(rejection(&same), (409, "modifier.taken"));
-    assert_eq!(rejection(&renamed), (409, "modifier.taken"));
-    assert_eq!(app.get(&kofi.key, &early).await.body["priceDelta"], -5.0);
-    assert_eq!(elsewhere.status, 201);
-    assert_eq!(count(&app).await, 3);
 }
 
 async fn modifiers_of_draft_are_hidden(app: TestApp) {

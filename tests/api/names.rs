@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use boxoffice::kernel::types::folding::fold;
 use futures::future::join;
-use serde_json::json;
+use serde_json::{Value, json};
 use sqlx::migrate::Migrator;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, SqliteConnection};
 use tokio::time::sleep;
 
 use crate::advertisements::advertisement_body;
-use crate::support::{Response, TestApp, postgres, rejection};
+use crate::support::{Host, Response, Snapshot, TestApp, postgres, rejection, section};
 
 on_both_databases![
     equal_names_are_taken,
@@ -26,60 +26,86 @@ on_both_databases![
 /// Forms of one name.
 const CAFE: [&str; 4] = ["Café Noir", "CAFÉ NOIR", "  Cafe\u{301}  noir ", "Ｃａｆé\u{a0}Noir"];
 
-fn uri(response: &Response) -> String {
-    response.uri().to_owned()
+/// Resources of which no two may have the same name.
+struct Collection<'a> {
+    path: String,
+    /// The property with the name.
+    property: &'static str,
+    code: &'static str,
+    /// The keys and the bodies of two requests that create a resource.
+    requests: [(&'a str, Value); 2],
+}
+
+impl Collection<'_> {
+    /// Sends one of the requests with this name.
+    async fn create(&self, app: &TestApp, request: usize, name: &str) -> Response {
+        let (key, mut body) = self.requests[request].clone();
+        body[self.property] = name.into();
+        app.post(key, &self.path, &body).await
+    }
 }
 
 async fn equal_names_are_taken(app: TestApp) {
     let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
-    let floor = json!({
-        "name": "Floor", "basePrice": 20, "capacity": 10, "salesStart": "2020-01-01T00:00", "salesEnd": "2998-12-20T19:00",
-    });
-    let section = uri(&app.post(&kofi.key, &format!("{}/sections", event.uri), &floor).await);
+    let (ama, other_event) = app.sign_up_host_with_draft("ama").await;
+    let floor = app.add_section(&event, &section("Floor", 20.0, 10)).await;
+    let balcony = app.add_section(&event, &section("Balcony", 20.0, 10)).await;
     let (region, zone, category, venue) =
         (app.create_region().await, app.create_zone(300, 250).await, app.create_category().await, app.create_venue().await);
-    let staff = app.staff.key.as_str();
+    let (staff, kofi, ama) = (app.staff.key.as_str(), kofi.key.as_str(), ama.key.as_str());
+    let twice = |key, body: Value| [(key, body.clone()), (key, body)];
+    let host = json!({ "contact": "Front office", "email": "office@example.com" });
+    let event_of = |host: &Host| {
+        json!({
+            "host": host.uri, "description": "Jazz.", "type": "Standard", "public": true, "category": category,
+            "subcategory": "Jazz", "venue": venue,
+        })
+    };
+    let seats = serde_json::to_value(section("", 20.0, 10)).unwrap();
+    let discount = json!({ "priceDelta": -1 });
+    let place = json!({ "region": region, "address": "Osu", "longitude": 0, "latitude": 5 });
     let collections = [
-        (staff, "/regions".to_owned(), "name", "region.taken", json!({ "country": "Ghana" })),
-        (staff, "/categories".to_owned(), "name", "category.taken", json!({ "subcategories": ["Jazz"] })),
-        (
-            staff,
-            "/venues".to_owned(),
-            "name",
-            "venue.taken",
-            json!({ "region": region, "address": "Osu", "longitude": 0, "latitude": 5 }),
-        ),
-        (&kofi.key, "/hosts".to_owned(), "name", "host.taken", json!({ "contact": "Kofi", "email": "kofi@example.com" })),
-        (
-            &kofi.key,
-            "/events".to_owned(),
-            "title",
-            "event.taken",
-            json!({
-                "host": event.host.uri, "description": "Jazz.", "type": "Standard", "public": true, "category": category,
-                "subcategory": "Jazz", "venue": venue,
-            }),
-        ),
-        (&kofi.key, "/advertisements".to_owned(), "name", "advertisement.taken", advertisement_body("", &event, &[&zone])),
-        (&kofi.key, format!("{}/sections", event.uri), "name", "section.taken", floor),
-        (&kofi.key, format!("{}{section}/modifiers", event.uri), "name", "modifier.taken", json!({ "priceDelta": -1 })),
+        ("/regions".to_owned(), "name", "region.taken", twice(staff, json!({ "country": "Ghana" }))),
+        ("/categories".to_owned(), "name", "category.taken", twice(staff, json!({ "subcategories": ["Jazz"] }))),
+        ("/venues".to_owned(), "name", "venue.taken", twice(staff, place)),
+        ("/hosts".to_owned(), "name", "host.taken", [(kofi, host.clone()), (ama, host)]),
+        ("/events".to_owned(), "title", "event.taken", [(kofi, event_of(&event.host)), (ama, event_of(&other_event.host))]),
+        ("/advertisements".to_owned(), "name", "advertisement.taken", twice(kofi, advertisement_body("", &event, &[&zone]))),
+        (format!("{}/sections", event.uri), "name", "section.taken", twice(kofi, seats.clone())),
+        (format!("{floor}/modifiers"), "name", "modifier.taken", twice(kofi, discount.clone())),
     ];
-    for (key, path, property, code, body) in collections {
-        let named = |name: &str| {
-            let mut body = body.clone();
-            body[property] = name.into();
-            body
-        };
-        let created = app.post(key, &path, &named(CAFE[0])).await;
-        assert_eq!((created.status, &created.body[property]), (201, &json!(CAFE[0])), "{path}: {}", created.body);
-        let other = app.post(key, &path, &named("Cafe Noir")).await;
-        let other_uri = if path.ends_with("sections") { format!("{}{}", event.uri, uri(&other)) } else { uri(&other) };
+    let collections = collections.map(|(path, property, code, requests)| Collection { path, property, code, requests });
+    let mut others = Vec::new();
+    for collection in &collections {
+        let created = collection.create(&app, 0, CAFE[0]).await;
+        assert_eq!((created.status, &created.body[collection.property]), (201, &json!(CAFE[0])), "{created:?}");
+        others.push(collection.create(&app, 1, "Cafe Noir").await.uri().to_owned());
+    }
+
+    let mut snapshot = Snapshot::take(&app).await;
+    for (collection, other) in collections.iter().zip(&others) {
+        let Collection { path, property, code, requests: [_, (key, _)] } = collection;
         for name in CAFE {
-            assert_eq!(rejection(&app.post(key, &path, &named(name)).await), (409, code), "{path} {name}");
-            let renamed = app.put(key, &other_uri, json!({ property: name })).await;
-            assert_eq!(rejection(&renamed), (409, code), "{other_uri} {name}");
+            assert_eq!(rejection(&collection.create(&app, 1, name).await), (409, *code), "{path} {name}");
+            let mut renamed = vec![app.put(key, other, json!({ *property: name })).await];
+            if other.starts_with("/sections/") {
+                renamed.push(app.put(key, &format!("{}{other}", event.uri), json!({ *property: name })).await);
+            }
+            renamed.iter().for_each(|renamed| assert_eq!(rejection(renamed), (409, *code), "{other} {name}"));
         }
-        assert_eq!(app.put(key, &other_uri, json!({ property: "Cafe Noir" })).await.status, 200, "its own");
+    }
+    assert_eq!(snapshot.changes().await, [""; 0]);
+
+    for (Collection { property, requests: [_, (key, _)], .. }, other) in collections.iter().zip(&others) {
+        assert_eq!(app.put(key, other, json!({ *property: "Cafe Noir" })).await.status, 200, "its own");
+    }
+    // The names of sections are unique in their event, and those of modifiers in their section.
+    for (key, path, mut body) in
+        [(ama, format!("{}/sections", other_event.uri), seats), (kofi, format!("{balcony}/modifiers"), discount)]
+    {
+        body["name"] = CAFE[0].into();
+        let created = app.post(key, &path, body).await;
+        assert_eq!(created.status, 201, "{created:?}");
     }
 }
 

@@ -9,7 +9,6 @@ use crate::support::{Event, Response, TestApp, partial_card_payment, rejection, 
 
 on_both_databases![
     new_section_is_active_and_empty,
-    name_is_unique_in_event,
     sales_must_end_after_start,
     section_has_two_uris,
     update_keeps_omitted_properties,
@@ -74,25 +73,6 @@ async fn new_section_is_active_and_empty(app: TestApp) {
     assert_eq!((&actual.body["description"], &actual.body["active"]), (&json!("é".repeat(5000)), &json!(false)));
     let sections = app.get(&kofi.key, &event.uri).await.body["sections"].clone();
     assert_eq!((&sections[0]["name"], &sections[1]["name"]), (&json!("Floor"), &json!("Balcony")), "the oldest first");
-}
-
-async fn name_is_unique_in_event(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
-    let (event, other) = (app.create_draft(&host).await, app.create_draft(&host).await);
-    add(&app, &kofi.key, &event.uri, &floor()).await;
-    let balcony = app.add_section(&event, &section("Balcony", 30.0, 10)).await;
-
-    let same = add(&app, &kofi.key, &event.uri, &floor()).await;
-    let renamed = app.put(&kofi.key, &balcony, json!({ "name": "Floor" })).await;
-    let shortly = app.put(&kofi.key, balcony.strip_prefix(&event.uri).unwrap(), json!({ "name": "Floor" })).await;
-    let elsewhere = add(&app, &kofi.key, &other.uri, &floor()).await;
-
-    assert_eq!(rejection(&same), (409, "section.taken"));
-    for rejected in [renamed, shortly] {
-        assert_eq!(rejection(&rejected), (409, "section.taken"));
-    }
-    assert_eq!(elsewhere.status, 201);
 }
 
 async fn sales_must_end_after_start(app: TestApp) {
