@@ -12,7 +12,7 @@ use std::time::Duration;
 use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
-use crate::support::{Response, TestApp, entries_of, rejection, section};
+use crate::support::{Response, TestApp, entries_of, id_of, rejection, section};
 use crate::tickets::set_status;
 use crate::tokens::{create_token, global_token, redeemer_key};
 
@@ -200,7 +200,7 @@ async fn filters_admissions(app: TestApp) {
     }
     let list = async |query: &str| app.get(&kofi.key, &format!("{path}?{query}")).await;
     let (vip, elsewhere) = (event.sections[0].as_str(), other.sections[0].as_str());
-    let (short, id) = (vip.strip_prefix(&event.uri).unwrap(), vip.rsplit('/').next().unwrap());
+    let (short, id) = (vip.strip_prefix(&event.uri).unwrap(), id_of(vip));
 
     for query in [
         "redeemer=Yaw%20%26%20Sons".to_owned(),

@@ -15,7 +15,7 @@ use image::{ImageFormat, RgbImage};
 use serde_json::{Value, json};
 
 use crate::review::submission_of;
-use crate::support::{Event, Response, TestApp, rejection, section};
+use crate::support::{Event, Response, TestApp, id_of, rejection, section};
 
 on_both_databases![
     creates_draft,
@@ -328,7 +328,7 @@ async fn delete_removes_everything(app: TestApp) {
     assert_eq!(rejection(&app.get(&kofi.key, &running).await), (404, "resource.not-found"));
     assert_eq!(rejection(&app.delete(&kofi.key, &running).await), (404, "resource.not-found"));
     assert_eq!(app.get(&app.staff.key, &submission_of(&running)).await.status, 404);
-    let image = format!("/media/artwork/{}", running.rsplit('/').next().unwrap());
+    let image = format!("/media/artwork/{}", id_of(&running));
     assert_eq!((app.request("GET", &image).anonymous().send().await.status, files(&app)), (404, 0));
 }
 

@@ -10,7 +10,7 @@ use boxoffice::kernel::types::secret;
 use futures::future::join_all;
 use serde_json::{Value, json};
 
-use crate::support::{PASSWORD, Response, TestApp, card_payment, entries_of, section};
+use crate::support::{PASSWORD, Response, TestApp, card_payment, entries_of, id_of, section};
 
 on_both_databases![
     successful_change_is_recorded,
@@ -286,7 +286,7 @@ async fn contains_no_personal_data_or_secrets(app: TestApp) {
     let trail = json!(of_requests).to_string();
 
     assert!(trail.contains("/verifications/{verification}") && trail.contains("/resets/{reset}"), "{trail}");
-    let identifier = verification.rsplit('/').next().unwrap();
+    let identifier = id_of(&verification);
     for secret in
         [identifier, "m4x8c5v0", "17637000000051", "000000", PASSWORD, "tok_approve", &ama.key, &kofi.key, &app.staff.key]
     {

@@ -7,7 +7,7 @@ use boxoffice_client::Client;
 use serde_json::{Value, json};
 
 use crate::support::server_process::{Run, ServerProcess, boxoffice, first_credentials, last_word};
-use crate::support::{fetch_url, postgres};
+use crate::support::{fetch_url, id_of, postgres};
 
 #[test]
 fn drift_reports_by_exit_status_and_json() {
@@ -188,7 +188,7 @@ async fn files_are_private_to_the_user() {
     let key = with_umask(&["key", "create", "--role", "administrator"]).run().stdout.trim().to_owned();
     let server = ServerProcess::start(with_umask(&["serve"]));
     let staff = Client::connect(&server.address, &key).unwrap();
-    let event = staff.event_list().send().await.unwrap().entries[0].self_.rsplit('/').next().unwrap().to_owned();
+    let event = id_of(&staff.event_list().send().await.unwrap().entries[0].self_).to_owned();
     let banner = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mNoAAAAggCB2kUIOwAAAABJRU5ErkJggg==";
     staff.event_update().event(event).body_map(|body| body.banner(banner.to_owned())).send().await.unwrap();
     let account = staff.account_list().send().await.unwrap().entries[0].email.clone();

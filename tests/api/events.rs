@@ -14,7 +14,7 @@ mod word_index;
 
 use serde_json::{Value, json};
 
-use crate::support::{Host, Rejection, Response, TestApp, rejection, section};
+use crate::support::{Host, Rejection, Response, TestApp, id_of, rejection, section};
 
 on_both_databases![
     creates_draft,
@@ -85,7 +85,7 @@ async fn creates_draft(app: TestApp) {
     expected["venue"] = app.get(&kofi.key, body["venue"].as_str().unwrap()).await.body;
     expected["venue"]["region"] = app.get(&kofi.key, expected["venue"]["region"].as_str().unwrap()).await.body;
     for image in ["banner", "thumbnail"] {
-        expected[image] = format!("https://boxoffice.example/media/{image}/{}", uri.rsplit('/').next().unwrap()).into();
+        expected[image] = format!("https://boxoffice.example/media/{image}/{}", id_of(&uri)).into();
     }
     expected["published"] = "".into();
     expected["popularity"] = 0.into();

@@ -9,7 +9,7 @@ use boxoffice::kernel::types::money::Money;
 use futures::future::join;
 use serde_json::{Value, json};
 
-use crate::support::{RESERVATION_TTL, TestApp, User, card_payment, entries_of, partial_card_payment, rejection, section};
+use crate::support::{RESERVATION_TTL, TestApp, User, card_payment, entries_of, id_of, partial_card_payment, rejection, section};
 
 on_both_databases![
     payment_is_recorded_as_sale,
@@ -27,10 +27,6 @@ on_both_databases![
 
 fn entry(kind: &str, amount: f64, fees: f64) -> (String, f64, f64) {
     (kind.to_owned(), amount, fees)
-}
-
-fn id_of(uri: &str) -> i64 {
-    uri.rsplit('/').next().unwrap().parse().unwrap()
 }
 
 /// Ama's order of one ticket at 100.00 and a free one of Kofi's host, and two tickets at 30.00 of Esi's: 163.97 with fees.
@@ -215,9 +211,9 @@ async fn lists_and_filters_transactions(app: TestApp) {
     let other = ama.order(&event.sections[0], 1).await.unwrap().self_.clone();
     app.pay(&ama.key, &other, partial_card_payment(5.0)).await;
     let of_order = async |query: &str| amounts(&app.transactions(&format!("/transactions?order={query}")).await);
-    assert_eq!(of_order(&id_of(&order).to_string()).await, all);
+    assert_eq!(of_order(id_of(&order)).await, all);
     assert_eq!(of_order(&format!("{}&type=Sale", id_of(&order))).await, all[..2]);
-    assert_eq!(of_order(&id_of(&other).to_string()).await, [5.0]);
+    assert_eq!(of_order(id_of(&other)).await, [5.0]);
     assert_eq!(of_order("10000000000000").await, [0.0; 0]);
     let malformed = app.get(&app.staff.key, "/transactions?order=none").await;
     assert_eq!(malformed.invalid_arguments(), ["order"]);
@@ -309,7 +305,8 @@ async fn migration_records_earlier_payments(app: TestApp) {
     let before = whole_ledger(&app).await;
     assert_eq!(before.iter().filter(|entry| entry.1 == "Refund").count(), 3, "one of two hosts, one of one");
     let mut tx = app.state.db.begin().await.unwrap();
-    let update = tx.query("update payments set status = 'Refunding' where order_id = $1").bind(id_of(&owed));
+    let update =
+        tx.query("update payments set status = 'Refunding' where order_id = $1").bind(id_of(&owed).parse::<i64>().unwrap());
     update.execute().await.unwrap();
     tx.commit().await.unwrap();
     for table in [

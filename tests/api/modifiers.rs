@@ -7,7 +7,7 @@ use boxoffice_client::Change;
 use futures::future::join_all;
 use serde_json::{Value, json};
 
-use crate::support::{Event, Rejection, Response, TestApp, entries_of, rejection, section};
+use crate::support::{Event, Rejection, Response, TestApp, entries_of, id_of, rejection, section};
 
 on_both_databases![
     new_modifier_is_active_and_unbounded,
@@ -78,10 +78,10 @@ async fn created_modifier_is_returned_unchanged(app: TestApp) {
 
 async fn client_supports_modifiers(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10)]).await;
-    let floor = event.sections[0].rsplit('/').next().unwrap();
+    let floor = id_of(&event.sections[0]);
     let create = kofi.client.section_modifier_create().event(&event.id).section(floor);
     let created = create.body_map(|body| body.name("Early bird").price_delta(-2.5).min_order(2)).send().await.unwrap();
-    let id = created.self_.rsplit('/').next().unwrap();
+    let id = id_of(&created.self_);
 
     let update = || kofi.client.section_modifier_update().event(&event.id).section(floor).modifier(id);
     let changed = update().body_map(|body| body.max_order(3).available_to("2998-12-01T12:00".to_owned())).send().await.unwrap();
@@ -188,7 +188,7 @@ async fn modifier_has_one_path(app: TestApp) {
     let [floor, vip] = [&event.sections[0], &event.sections[1]];
     let gate = json!({ "name": "Gate", "priceDelta": 5 });
     let uri = modifier(&app, &kofi.key, floor, gate.clone()).await;
-    let id = uri.rsplit('/').next().unwrap();
+    let id = id_of(&uri);
     let of_other = |long: &str| long.replace(&event.uri, &other.uri);
 
     for nothing in [

@@ -14,7 +14,8 @@ use tokio::time::timeout;
 
 use super::failures::LogBuffer;
 use crate::support::{
-    ANY_PORT, RESERVATION_TTL, Rejection, TestApp, card_payment, fetch_url, partial_card_payment, rejection, section, wait_until,
+    ANY_PORT, RESERVATION_TTL, Rejection, TestApp, card_payment, fetch_url, id_of, partial_card_payment, rejection, section,
+    wait_until,
 };
 
 on_both_databases![
@@ -381,7 +382,7 @@ async fn failed_refund_is_logged(app: TestApp) {
 async fn payment_of_crashed_server_is_cancelled(app: TestApp) {
     let (ama, _, order) = app.create_order(10).await;
     // A server began a payment and crashed after the gateway had taken the money.
-    let (payment, id): (i64, i64) = (app.state.clock.next_id().0, order.rsplit('/').next().unwrap().parse().unwrap());
+    let (payment, id): (i64, i64) = (app.state.clock.next_id().0, id_of(&order).parse().unwrap());
     let mut tx = app.state.db.begin().await.unwrap();
     let begun = tx.query(
         "insert into payments (id, order_id, method, amount, status, reference, placed)
@@ -394,7 +395,7 @@ async fn payment_of_crashed_server_is_cancelled(app: TestApp) {
     // While the payment may be in progress, it counts and is not visible.
     app.expire_due().await;
     assert_eq!(app.payments(&order).await, []);
-    let shown = ama.client.order_payment_get().order(order.rsplit('/').next().unwrap()).payment(payment.to_string());
+    let shown = ama.client.order_payment_get().order(id_of(&order)).payment(payment.to_string());
     assert_eq!(shown.send().await.rejection(), (404, "resource.not-found".to_owned()));
     assert_eq!(app.pay(&ama.key, &order, partial_card_payment(4.0)).await.invalid_arguments(), ["amount"]);
     assert_eq!(app.pay(&ama.key, &order, card_payment()).await.body["amount"], 3.98);

@@ -10,7 +10,7 @@ use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
-use crate::support::{Event, RESERVATION_TTL, Response, TestApp, User, card_payment, check_invariants, section};
+use crate::support::{Event, RESERVATION_TTL, Response, TestApp, User, card_payment, check_invariants, id_of, section};
 
 on_both_databases![random_actions_keep_invariants];
 
@@ -169,7 +169,7 @@ impl Walk {
     /// Returns all tickets of an order, or some of the remaining ones.
     async fn return_tickets_of(&mut self, order: usize, is_fulfilled: bool) -> String {
         let known = &self.orders[order];
-        let id: i64 = known.uri.rsplit('/').next().unwrap().parse().unwrap();
+        let id: i64 = id_of(&known.uri).parse().unwrap();
         let mut reader = self.app.state.db.read().await.unwrap();
         let tickets = reader.query("select serial, section_id from tickets where order_id = $1 and status = 'Issued'").bind(id);
         let tickets: Vec<(String, i64)> = tickets.all().await.unwrap();
@@ -214,7 +214,7 @@ impl Walk {
 
         assert!(wrong.is_empty(), "{step}: {wrong:#?}");
         let known: BTreeMap<String, &ExpectedOrder> =
-            self.orders.iter().map(|known| (known.uri.rsplit('/').next().unwrap().to_owned(), known)).collect();
+            self.orders.iter().map(|known| (id_of(&known.uri).to_owned(), known)).collect();
         for order in &actual {
             let known = known[&order.id.to_string()];
             let about = format!("{step}: {order:?}, {} of {} returned", known.returned.0, known.total);

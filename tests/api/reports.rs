@@ -5,7 +5,7 @@ use std::time::Duration;
 use boxoffice::kernel::types::clock::Timestamp;
 use serde_json::{Value, json};
 
-use crate::support::{Event, Host, TestApp, User, partial_card_payment, rejection, section};
+use crate::support::{Event, Host, TestApp, User, id_of, partial_card_payment, rejection, section};
 
 on_both_databases![
     host_without_sales_has_zero_totals,
@@ -217,7 +217,7 @@ async fn reports_sales_of_section(app: TestApp) {
     let event = create_concert(&app, &host).await;
     buy(&ama, &event, [2, 1, 0]).await;
     let long = event.sections[0].clone();
-    let id = long.rsplit('/').next().unwrap().to_owned();
+    let id = id_of(&long).to_owned();
     // An identifier takes precedence over an equal name.
     app.add_section(&event, &section(&id, 5.0, 5)).await;
 
@@ -236,7 +236,7 @@ async fn rejects_invalid_queries(app: TestApp) {
     let host = app.create_host(&kofi).await;
     let (event, other) = (create_concert(&app, &host).await, app.create_listed_event(&host, &[section("Gallery", 5.0, 5)]).await);
     let foreign = other.sections[0].clone();
-    let id = event.sections[0].rsplit('/').next().unwrap();
+    let id = id_of(&event.sections[0]);
 
     for (query, complaints) in [
         ("section=Gallery".to_owned(), vec!["section"]),

@@ -3,7 +3,7 @@
 use boxoffice_client::Error;
 use serde_json::json;
 
-use crate::support::{DAY, PASSWORD, Rejection, TestApp, User, entries_of, rejection, types};
+use crate::support::{DAY, PASSWORD, Rejection, TestApp, User, entries_of, id_of, rejection, types};
 
 on_both_databases![
     logs_in_by_username_or_email,
@@ -202,7 +202,7 @@ async fn unknown_session_is_not_found(app: TestApp) {
     let kofis = kofi.client.session_active_get().send().await.unwrap().id;
     let integration = json!({ "name": "Kiosk", "role": "customer", "account": ama.number });
     let integration = app.post(&app.staff.key, "/integrations", &integration).await;
-    let integration = integration.uri().rsplit('/').next().unwrap().to_owned();
+    let integration = id_of(integration.uri()).to_owned();
     let own = format!("/accounts/{}/sessions", ama.number);
 
     let none = ["17637000000001", "nothing", &integration, &kofis.to_string()].map(|id| format!("{own}/{id}"));

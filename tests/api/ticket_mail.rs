@@ -11,7 +11,9 @@ use chrono_tz::Tz;
 use futures::future::join;
 use serde_json::{Value, json};
 
-use crate::support::{RESERVATION_TTL, TestApp, User, card_payment, partial_card_payment, pdf, readable, rejection, section};
+use crate::support::{
+    RESERVATION_TTL, TestApp, User, card_payment, id_of, partial_card_payment, pdf, readable, rejection, section,
+};
 
 on_both_databases![
     free_order_is_confirmed_with_its_tickets,
@@ -284,7 +286,7 @@ async fn holders_of_transferred_tickets_are_mailed_that_they_are_void(app: TestA
 
     let subjects: Vec<String> = mails.iter().map(|mail| subject(mail)).filter(|subject| subject.ends_with("void")).collect();
     assert_eq!(subjects, [format!("2 tickets for {title} are void"), format!("A ticket for {title} is void")]);
-    let number = |uri: &str| uri.rsplit('/').next().unwrap().to_owned();
+    let number = |uri: &str| id_of(uri).to_owned();
     let of_customer = ["A storm".to_owned(), "A stolen card".to_owned(), number(&returned), number(&voided)];
     for mail in &mails {
         let text = readable(mail);
@@ -301,7 +303,7 @@ async fn stored_mails_have_the_same_form_in_all_versions(app: TestApp) {
     let (floor, box_) = (event.sections[0].as_str(), event.sections[1].as_str());
     let esi = app.sign_up("esi").await;
     app.deliver_mail().await;
-    let id = |uri: &str| uri.rsplit('/').next().unwrap().parse::<i64>().unwrap();
+    let id = |uri: &str| id_of(uri).parse::<i64>().unwrap();
     let buy = async |quantity: i64| {
         let order = ama.order(floor, quantity).await.unwrap();
         ama.pay(&order).await.unwrap();

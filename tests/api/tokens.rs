@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures::join;
 use serde_json::{Value, json};
 
-use crate::support::{Client, DAY, Event, Rejection, TestApp, rejection, section, types};
+use crate::support::{Client, DAY, Event, Rejection, TestApp, id_of, rejection, section, types};
 
 on_both_databases![
     every_event_has_global_token_for_all_sections,
@@ -48,7 +48,7 @@ pub async fn redeemer_client(app: &TestApp, token: &types::Token) -> Client {
 }
 
 fn token_id(token: &types::Token) -> &str {
-    token.self_.rsplit('/').next().unwrap()
+    id_of(&token.self_)
 }
 
 async fn every_event_has_global_token_for_all_sections(app: TestApp) {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::orders::limited_section;
-use crate::support::{Event, RESERVATION_TTL, Response, TestApp, User, card_payment, entries_of, rejection, section};
+use crate::support::{Event, RESERVATION_TTL, Response, TestApp, User, card_payment, entries_of, id_of, rejection, section};
 
 on_both_databases![
     sold_out_section_has_a_waiting_list,
@@ -310,7 +310,7 @@ async fn entries_are_read_by_account_host_and_staff(app: TestApp) {
     assert_eq!(app.get(&yaw.key, &own).await.body["entries"], json!([app.read(&his).await]));
     // An entry belongs to one section of one event.
     let other = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 0.0, 1)]).await;
-    let id = his.rsplit('/').next().unwrap();
+    let id = id_of(&his);
     for path in [format!("{}/waiting-list/{id}", other.sections[0]), format!("{list}/1763731080000"), format!("{list}/x")] {
         assert_eq!(rejection(&app.get(&yaw.key, &path).await), (404, "resource.not-found"));
     }

@@ -24,7 +24,7 @@ use rand::RngExt;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-use crate::support::{PASSWORD, section, wait_until};
+use crate::support::{PASSWORD, id_of, section, wait_until};
 
 /// The users, and the event whose tickets they order.
 pub struct Load {
@@ -86,11 +86,6 @@ impl Work {
     }
 }
 
-/// Returns the last segment of a URI.
-fn last(uri: &str) -> &str {
-    uri.rsplit('/').next().unwrap()
-}
-
 fn read<T: serde::de::DeserializeOwned>(body: Value) -> T {
     serde_json::from_value(body).unwrap()
 }
@@ -118,14 +113,14 @@ impl Load {
             "category": category, "subcategory": "Jazz", "venue": venue, "start": "2998-12-20T19:00", "end": "2998-12-20T23:00",
         });
         let uri = staff.event_create().body(read::<types::EventCreate>(event)).send().await.unwrap().self_.clone();
-        let event = last(&uri).to_owned();
+        let event = id_of(&uri).to_owned();
         let mut sections = Vec::new();
         for (name, price) in [("Stalls", 45.5), ("Circle", 100.0), ("Gallery", 10.0)] {
             let created = staff.section_create().event(&event).body(section(name, price, places)).send().await.unwrap();
             sections.push(format!("{uri}{}", created.self_));
         }
         let submission = staff.event_submission_create().event(&event).send().await.unwrap();
-        staff.submission_delete().submission(last(&submission.self_)).approved(true).send().await.unwrap();
+        staff.submission_delete().submission(id_of(&submission.self_)).approved(true).send().await.unwrap();
         let tokens = staff.event_token_list().event(&event).global(true).send().await.unwrap();
         let gate = public_client.token_authentication_get().code(tokens.entries[0].code.as_str()).send().await.unwrap();
         Arc::new(Self { event, sections, gate_key: gate.key.to_string(), buyers: users, records: Mutex::default() })
@@ -307,7 +302,7 @@ impl<'a> Round<'a> {
         let payment = payment.body_map(|body| body.method(types::PaymentMethod::Card).token("tok_approve".to_owned()));
         let payment = self.load.record("payment", payment.send().await, &[])?.ok()?;
         let mut records = self.load.records();
-        records.payments.insert(last(&payment.self_).to_owned());
+        records.payments.insert(id_of(&payment.self_).to_owned());
         records.orders.insert(order.to_owned(), BTreeSet::from(["Fulfilled"]));
         Some(())
     }
@@ -364,7 +359,7 @@ impl<'a> Round<'a> {
         let Some(serial) = self.take(&[(&self.me.number, "Pending")]) else { return Some(()) };
         let body: types::TransferCreate = read(json!({ "recipient": other.number, "tickets": [serial] }));
         let transfer = self.load.record("transfer", self.client.transfer_create().body(body).send().await, &[])?.ok()?;
-        let id = last(&transfer.self_).to_owned();
+        let id = id_of(&transfer.self_).to_owned();
         self.record_ticket(&serial, &self.me.number, "Pending");
         self.load.records().transfers.insert(id.clone(), BTreeSet::from(["Pending", "Claimed"]));
         self.load.records().tickets.get_mut(&serial)?.insert((self.me.number.clone(), "Void"));

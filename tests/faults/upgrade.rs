@@ -26,16 +26,6 @@ impl Other {
         Self::Postgres(PgConnection::connect(url).await.unwrap())
     }
 
-    async fn tables(&mut self) -> Vec<String> {
-        let sqlite = "select name from pragma_table_list where schema = 'main' and type = 'table' and name not like 'sqlite%' and name not like '\\_%' escape '\\'";
-        let postgres =
-            "select table_name::text from information_schema.tables where table_schema = 'public' and table_name not like '\\_%'";
-        match self {
-            Self::Sqlite(connection) => sqlx::query_scalar(sqlite).fetch_all(connection).await.unwrap(),
-            Self::Postgres(connection) => sqlx::query_scalar(postgres).fetch_all(connection).await.unwrap(),
-        }
-    }
-
     async fn execute(&mut self, sql: String) {
         let sql = AssertSqlSafe(sql);
         match self {
@@ -49,7 +39,7 @@ impl Other {
 async fn new_columns_tables_and_indexes_fail_no_request(app: TestApp) {
     let load = create_load(&app).await;
     let mut other = Other::connect(&app.database_url).await;
-    let tables = other.tables().await;
+    let tables = app.tables().await;
     assert!(tables.len() > 30, "{tables:?}");
     let (stopped, work) = (AtomicBool::new(false), load.start(&app.address));
     let event = format!("/events/{}", load.event);

@@ -189,6 +189,13 @@ impl Request {
 }
 
 impl Response {
+    /// Returns the body of a response that must be a success.
+    #[track_caller]
+    pub fn success(self) -> Value {
+        assert!((200..300).contains(&self.status), "{self:?}");
+        self.body
+    }
+
     /// Returns the URI of the resource in the body.
     pub fn uri(&self) -> &str {
         self.body["self"].as_str().unwrap_or_else(|| panic!("{self:?}"))

@@ -235,6 +235,18 @@ impl TestApp {
         self.state.db.read().await.unwrap().query(sql).scalar().await.unwrap()
     }
 
+    /// Returns the names of the tables of the database.
+    pub async fn tables(&self) -> Vec<String> {
+        let mut reader = self.state.db.read().await.unwrap();
+        let sql = if reader.is_postgres() {
+            "select tablename::text from pg_tables where schemaname = 'public' and tablename not like '\\_sqlx%'"
+        } else {
+            "select name from pragma_table_list where schema = 'main' and type = 'table' and name not like 'sqlite%' and name not like '_sqlx%'"
+        };
+        let rows: Vec<(String,)> = reader.query(sql).all().await.unwrap();
+        rows.into_iter().map(|(name,)| name).collect()
+    }
+
     /// Waits until this many transactions wait for a lock of PostgreSQL, or for SQLite's only connection that writes.
     pub async fn wait_for_lock_waits(&self, number: usize) {
         wait_until(async || self.lock_waits().await >= number).await;

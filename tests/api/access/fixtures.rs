@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::callers::Caller::{self, *};
 use super::rules::Row;
 use crate::review::submission_of;
-use crate::support::{Operation, PASSWORD, Request, TestApp, User, code_in, entries_of, operations};
+use crate::support::{Operation, PASSWORD, Request, TestApp, User, code_in, entries_of, id_of, operations};
 
 /// The identifiers of one account's resources and of shared ones, by the names that the rules put in braces.
 pub type ResourceIds = BTreeMap<&'static str, String>;
@@ -72,18 +72,18 @@ impl AccessFixtures {
             [Owner, Sender, Recipient, HostAdministrator, OtherHost, Another].map(|caller| &users[&caller]);
         // The former administrator creates the host, and is removed by an administrator whom he has added.
         let first = &users[&FormerAdministrator];
-        let mut ids = self::create_resources(&app, first, &owners(owner, sender, recipient, host, &deactivated), &shared).await;
-        let mut others = self::create_resources(&app, nana, &owners(nana, nana, esi, nana, &deleted), &shared).await;
+        let mut ids = create_resources(&app, first, &owners(owner, sender, recipient, host, &deactivated), &shared).await;
+        let mut others = create_resources(&app, nana, &owners(nana, nana, esi, nana, &deleted), &shared).await;
 
         let former = format!("/hosts/{}/administrators?account={}", ids["host"], users[&FormerAdministrator].number);
-        send_successfully(&app, &host.key, "DELETE", &former, &Value::Null).await;
+        app.delete(&host.key, &former).await.success();
         buy(&app, &esi.key, &[&ids["sold_section"]]).await;
         let joint = buy(&app, &sender.key, &[&ids["sold_section"], &others["sold_section"]]).await;
         others.insert("joint_order", joint.clone());
         ids.insert("joint_order", joint);
         let toggles = format!("/accounts/{}/toggles", deactivated.number);
-        send_successfully(&app, &app.staff.key, "POST", &toggles, &Value::Null).await;
-        send_successfully(&app, &deleted.key, "DELETE", &format!("/accounts/{}", deleted.number), &Value::Null).await;
+        app.post_empty(&app.staff.key, &toggles).await.success();
+        app.delete(&deleted.key, &format!("/accounts/{}", deleted.number)).await.success();
 
         let program = async |scope| provisioning::create_key(&app.state, "a program", scope, None, None).await.unwrap();
         let mut keys: HashMap<_, _> = users.iter().map(|(caller, user)| (*caller, user.key.clone())).collect();
@@ -152,7 +152,7 @@ impl AccessFixtures {
         if row.operation == "account_delete" {
             // An account with tickets can't be deleted.
             let returns = format!("/orders/{}/returns", ids["order"]);
-            send_successfully(&self.app, &self.app.staff.key, "POST", &returns, &Value::Null).await;
+            self.app.post_empty(&self.app.staff.key, &returns).await.success();
         }
     }
 }
@@ -177,16 +177,16 @@ async fn create_user(app: &TestApp, name: &str, number: usize) -> User {
         "lastName": format!("Of-{name}"), "phone": format!("+233 20 555 70{number:02}"), "dateOfBirth": format!("19{:02}-02-03", 61 + number),
         "firstAddressLine": format!("{number} {name} Lane"), "city": format!("{name}-town"),
     });
-    send_successfully(app, &user.key, "PUT", &format!("/accounts/{}", user.number), &particulars).await;
+    app.put(&user.key, &format!("/accounts/{}", user.number), &particulars).await.success();
     user
 }
 
 /// Returns the key of an ended session of this user, and an expired integration key of their account.
 async fn create_invalid_keys(app: &TestApp, user: &User) -> (String, String) {
     let ended = app.sign_in(&user.username, PASSWORD).await.unwrap().key;
-    send_successfully(app, &ended, "DELETE", "/sessions/active", &Value::Null).await;
+    app.delete(&ended, "/sessions/active").await.success();
     let new = json!({ "name": "Spent", "role": "customer", "account": user.number, "expires": "2998-01-01T00:00:00Z" });
-    let expired = send_successfully(app, &app.staff.key, "POST", "/integrations", &new).await;
+    let expired = app.post(&app.staff.key, "/integrations", &new).await.success();
     app.execute_sql("update api_keys set expires = created where name = 'Spent'").await;
     (ended, expired["key"].as_str().unwrap().to_owned())
 }
@@ -205,7 +205,7 @@ async fn create_shared(app: &TestApp) -> ResourceIds {
         ("zone", zone),
         ("spare_zone", spare_zone),
     ];
-    ids.into_iter().map(|(name, uri)| (name, last(&uri))).collect()
+    ids.into_iter().map(|(name, uri)| (name, id_of(&uri).to_owned())).collect()
 }
 
 /// Creates the resources of these owners. The first administrator of the host adds the others.
@@ -224,29 +224,29 @@ async fn create_account_resources(app: &TestApp, owners: &Owners<'_>, ids: &mut 
     let email = format!("{username}@example.com");
     let session = app.sign_in(username, PASSWORD).await.unwrap();
     let integration = json!({ "name": format!("Kiosk of {username}"), "role": "customer", "account": number });
-    let integration = send_successfully(app, &app.staff.key, "POST", "/integrations", &integration).await;
+    let integration = app.post(&app.staff.key, "/integrations", &integration).await.success();
     let address = json!({ "email": email });
-    let verification = send_successfully(app, &app.public_key, "POST", "/verifications", &address).await;
+    let verification = app.post(&app.public_key, "/verifications", &address).await.success();
     let verification_code = code_in(&app.mail_to(&email, 1).await);
-    let reset = send_successfully(app, &app.public_key, "POST", "/resets", &address).await;
+    let reset = app.post(&app.public_key, "/resets", &address).await.success();
     let reset_code = code_in(&app.mail_to(&email, 2).await);
     let venue = json!({
         "name": format!("Garden of {username}"), "region": format!("/regions/{}", ids["region"]), "address": "1 Garden Lane",
         "longitude": -0.2, "latitude": 5.55,
     });
-    let venue = send_successfully(app, &owners.owner.key, "POST", "/venues", &venue).await;
+    let venue = app.post(&owners.owner.key, "/venues", &venue).await.success();
     ids.extend([
         ("account", number.clone()),
         ("username", username.clone()),
         ("recipient", owners.recipient.number.clone()),
         ("colleague", owners.colleague.number.clone()),
         ("session", session.id.to_string()),
-        ("integration", uri_end(&integration)),
-        ("verification", uri_end(&verification)),
+        ("integration", id_in(&integration)),
+        ("verification", id_in(&verification)),
         ("verification_code", verification_code),
-        ("reset", uri_end(&reset)),
+        ("reset", id_in(&reset)),
         ("reset_code", reset_code),
-        ("pending_venue", uri_end(&venue)),
+        ("pending_venue", id_in(&venue)),
         ("email", email),
     ]);
 }
@@ -255,11 +255,11 @@ async fn create_account_resources(app: &TestApp, owners: &Owners<'_>, ids: &mut 
 async fn create_event(app: &TestApp, first: &User, owners: &Owners<'_>, ids: &mut ResourceIds) {
     let host =
         json!({ "name": format!("{} Presents", owners.host.username), "contact": "Front office", "email": "office@example.com" });
-    let host = send_successfully(app, &first.key, "POST", "/hosts", &host).await;
-    ids.insert("host", uri_end(&host));
+    let host = app.post(&first.key, "/hosts", &host).await.success();
+    ids.insert("host", id_in(&host));
     for appointed in [owners.host, owners.colleague].into_iter().filter(|user| user.number != first.number) {
         let administrators = format!("/hosts/{}/administrators", ids["host"]);
-        send_successfully(app, &first.key, "POST", &administrators, &json!({ "account": appointed.number })).await;
+        app.post(&first.key, &administrators, &json!({ "account": appointed.number })).await.success();
     }
     let banner = example("event_create")["banner"].take();
     let key = &owners.host.key;
@@ -275,23 +275,23 @@ async fn create_event(app: &TestApp, first: &User, owners: &Owners<'_>, ids: &mu
             "venue": format!("/venues/{}", ids["venue"]), "start": "2998-12-20T19:00", "end": "2998-12-20T23:00",
             "banner": banner,
         });
-        let event = send_successfully(app, key, "POST", "/events", &event).await;
+        let event = app.post(key, "/events", &event).await.success();
         let uri = event["self"].as_str().unwrap();
-        ids.insert(kind, uri_end(&event));
+        ids.insert(kind, id_in(&event));
         if kind == "cancelled" {
-            send_successfully(app, key, "POST", &format!("{uri}/submissions"), &Value::Null).await;
+            app.post_empty(key, &format!("{uri}/submissions")).await.success();
             approve(app, uri).await;
-            send_successfully(app, key, "POST", &format!("{uri}/cancellations"), &Value::Null).await;
-            let run = send_successfully(app, key, "POST", &format!("{uri}/returns"), &json!({})).await;
-            ids.insert("event_return", uri_end(&run));
+            app.post_empty(key, &format!("{uri}/cancellations")).await.success();
+            let run = app.post(key, &format!("{uri}/returns"), &json!({})).await.success();
+            ids.insert("event_return", id_in(&run));
             let ctx = Context::immediate(Arc::clone(&app.state));
             while mail::report_events(&ctx).await.unwrap() > 0 {}
             while event_returns::return_next(&ctx).await.unwrap() > 0 {}
             continue;
         }
         if kind == "submitted" {
-            send_successfully(app, key, "POST", &format!("{uri}/submissions"), &Value::Null).await;
-            ids.insert("submission", last_of_submission(uri));
+            app.post_empty(key, &format!("{uri}/submissions")).await.success();
+            ids.insert("submission", submission_of(uri).replace("/submissions/", ""));
             continue;
         }
         if let Some((_, secret)) = event["banner"].as_str().and_then(|banner| banner.split_once("?secret=")) {
@@ -299,25 +299,24 @@ async fn create_event(app: &TestApp, first: &User, owners: &Owners<'_>, ids: &mu
         }
         ids.insert(section_kind, create_section(app, key, uri, "Spare", 0.0).await);
         let modifiers = format!("{uri}/sections/{}/modifiers", ids[section_kind]);
-        let modifier =
-            send_successfully(app, key, "POST", &modifiers, &json!({ "name": "Group", "priceDelta": -1.0, "minOrder": 4 })).await;
-        ids.insert(modifier_kind, uri_end(&modifier));
+        let modifier = app.post(key, &modifiers, &json!({ "name": "Group", "priceDelta": -1.0, "minOrder": 4 })).await.success();
+        ids.insert(modifier_kind, id_in(&modifier));
     }
     let uri = format!("/events/{}", ids["event"]);
     for (name, code, token, section_name) in
         [("sold_section", "code", "token", "Gold"), ("other_section", "other_code", "other_token", "Balcony")]
     {
         let section = format!("{uri}/sections/{}", create_section(app, key, &uri, section_name, 20.0).await);
-        let created = send_successfully(app, key, "POST", &format!("{uri}/tokens"), &json!({ "sections": [section] })).await;
-        ids.extend([(name, section), (token, uri_end(&created)), (code, created["code"].as_str().unwrap().to_owned())]);
+        let created = app.post(key, &format!("{uri}/tokens"), &json!({ "sections": [section] })).await.success();
+        ids.extend([(name, section), (token, id_in(&created)), (code, created["code"].as_str().unwrap().to_owned())]);
     }
     for (name, section_name) in [("full_section", "Lounge"), ("taken_section", "Terrace")] {
         let section = create_section(app, key, &uri, section_name, 0.0).await;
         let path = format!("{uri}/sections/{section}");
-        send_successfully(app, key, "PUT", &path, &json!({ "capacity": 2 })).await;
+        app.put(key, &path, &json!({ "capacity": 2 })).await.success();
         ids.insert(name, section);
     }
-    send_successfully(app, key, "POST", &format!("{uri}/submissions"), &Value::Null).await;
+    app.post_empty(key, &format!("{uri}/submissions")).await.success();
     approve(app, &uri).await;
 }
 
@@ -329,11 +328,11 @@ async fn create_advertisements(app: &TestApp, owners: &Owners<'_>, ids: &mut Res
         advertisement["name"] = format!("{kind} of {}", owners.host.username).into();
         advertisement["event"] = ids["event"].clone().into();
         advertisement["zones"] = json!([ids["zone"]]);
-        let created = send_successfully(app, &owners.host.key, "POST", "/advertisements", &advertisement).await;
-        ids.insert(kind, uri_end(&created));
+        let created = app.post(&owners.host.key, "/advertisements", &advertisement).await.success();
+        ids.insert(kind, id_in(&created));
     }
     let uri = format!("/advertisements/{}", ids["advertisement"]);
-    send_successfully(app, &owners.host.key, "POST", &format!("{uri}/submissions"), &Value::Null).await;
+    app.post_empty(&owners.host.key, &format!("{uri}/submissions")).await.success();
     approve(app, &uri).await;
 }
 
@@ -342,43 +341,43 @@ async fn create_sales(app: &TestApp, owners: &Owners<'_>, ids: &mut ResourceIds)
     let gold = ids["sold_section"].clone();
     let key = &owners.owner.key;
     let order = buy(app, key, &[&gold, &gold, &gold]).await;
-    let open = send_successfully(app, key, "POST", "/orders", &json!({ "items": { &gold: 1 } })).await;
+    let open = app.post(key, "/orders", &json!({ "items": { &gold: 1 } })).await.success();
     let payments = app.read(&format!("/orders/{order}/payments")).await;
     let transactions = app.read("/transactions?records=100").await;
     let sold = entries_of(&transactions).last().unwrap();
     let tickets = app.wallet(owners.owner).await;
-    let ticket = |index: usize| (uri_end(&tickets[index]), tickets[index]["serial"].as_str().unwrap().to_owned());
+    let ticket = |index: usize| (id_in(&tickets[index]), tickets[index]["serial"].as_str().unwrap().to_owned());
     let ((ticket, serial), (_, used)) = (ticket(0), ticket(2));
     let admissions = format!("/events/{}/admissions", ids["event"]);
-    let admitted = send_successfully(app, &owners.host.key, "POST", &admissions, &json!({ "serials": [used] })).await;
+    let admitted = app.post(&owners.host.key, &admissions, &json!({ "serials": [used] })).await.success();
     let bought = buy(app, &owners.sender.key, &[&gold]).await;
     let offered = app.wallet(owners.sender).await.last().unwrap()["serial"].as_str().unwrap().to_owned();
     let transfer = json!({ "recipient": owners.recipient.number, "tickets": [offered] });
-    let transfer = send_successfully(app, &owners.sender.key, "POST", "/transfers", &transfer).await;
+    let transfer = app.post(&owners.sender.key, "/transfers", &transfer).await.success();
     let section = |name: &str| format!("/events/{}/sections/{}", ids["event"], ids[name]);
     let full = section("full_section");
     let items = json!({ &full: 2, section("taken_section"): 2 });
-    send_successfully(app, &app.staff.key, "POST", "/orders", &json!({ "items": items })).await;
+    app.post(&app.staff.key, "/orders", &json!({ "items": items })).await.success();
     let waiting = format!("{full}/waiting-list");
-    let waiting = send_successfully(app, key, "POST", &waiting, &json!({ "quantity": 1 })).await;
+    let waiting = app.post(key, &waiting, &json!({ "quantity": 1 })).await.success();
     let returned = buy(app, key, &[&gold]).await;
     let returns = format!("/orders/{returned}/returns");
-    send_successfully(app, &owners.host.key, "POST", &returns, &json!({})).await;
+    app.post(&owners.host.key, &returns, &json!({})).await.success();
     ids.extend([
-        ("waiting_entry", uri_end(&waiting)),
-        ("entry", uri_end(&app.read(&returns).await["entries"][0])),
+        ("waiting_entry", id_in(&waiting)),
+        ("entry", id_in(&app.read(&returns).await["entries"][0])),
         ("returned_order", returned),
         ("order", order),
-        ("open_order", uri_end(&open)),
-        ("payment", uri_end(&payments["entries"][0])),
-        ("transaction", uri_end(sold)),
+        ("open_order", id_in(&open)),
+        ("payment", id_in(&payments["entries"][0])),
+        ("transaction", id_in(sold)),
         ("ticket", ticket),
         ("serial", serial),
         ("used_serial", used),
-        ("admission", uri_end(&admitted[0])),
+        ("admission", id_in(&admitted[0])),
         ("senders_order", bought),
         ("offered_serial", offered),
-        ("transfer", uri_end(&transfer)),
+        ("transfer", id_in(&transfer)),
     ]);
 }
 
@@ -392,7 +391,7 @@ async fn create_section(app: &TestApp, key: &str, event: &str, name: &str, price
     let section = json!({
         "name": name, "basePrice": price, "capacity": 40, "salesStart": "2020-01-01T00:00", "salesEnd": "2998-01-01T00:00",
     });
-    uri_end(&send_successfully(app, key, "POST", &format!("{event}/sections"), &section).await)
+    id_in(&app.post(key, &format!("{event}/sections"), &section).await.success())
 }
 
 /// Buys a ticket for each of these sections, and returns the order's number.
@@ -402,39 +401,23 @@ async fn buy(app: &TestApp, key: &str, sections: &[&String]) -> String {
         let count = items.get(section.as_str()).and_then(Value::as_i64).unwrap_or_default();
         items.insert((*section).clone(), (count + 1).into());
     }
-    let order = send_successfully(app, key, "POST", "/orders", &json!({ "items": items })).await;
-    let number = uri_end(&order);
+    let order = app.post(key, "/orders", &json!({ "items": items })).await.success();
+    let number = id_in(&order);
     let card = json!({ "method": "card", "token": "tok_approve" });
-    send_successfully(app, key, "POST", &format!("/orders/{number}/payments"), &card).await;
+    app.post(key, &format!("/orders/{number}/payments"), &card).await.success();
     number
 }
 
 async fn approve(app: &TestApp, content: &str) {
-    send_successfully(app, &app.staff.key, "DELETE", &format!("{}?approved=true", submission_of(content)), &Value::Null).await;
+    app.delete(&app.staff.key, &format!("{}?approved=true", submission_of(content))).await.success();
 }
 
 async fn gate(app: &TestApp, code: &str) -> String {
-    let key = send_successfully(app, &app.public_key, "GET", &format!("/tokens/{code}"), &Value::Null).await;
+    let key = app.get(&app.public_key, &format!("/tokens/{code}")).await.success();
     key["key"].as_str().unwrap().to_owned()
 }
 
-/// Sends a request that must succeed, and returns the body of the response.
-async fn send_successfully(app: &TestApp, key: &str, method: &str, path: &str, body: &Value) -> Value {
-    let request = app.request(method, path).key(key);
-    let request = if body.is_null() { request } else { request.json(body) };
-    let response = request.send().await;
-    assert!((200..300).contains(&response.status), "{method} {path}: {response:?}");
-    response.body
-}
-
-fn uri_end(resource: &Value) -> String {
-    last(resource["self"].as_str().unwrap())
-}
-
-fn last(text: &str) -> String {
-    text.rsplit('/').next().unwrap().to_owned()
-}
-
-fn last_of_submission(content: &str) -> String {
-    submission_of(content).strip_prefix("/submissions/").unwrap().to_owned()
+/// Returns the identifier of this resource.
+fn id_in(resource: &Value) -> String {
+    id_of(resource["self"].as_str().unwrap()).to_owned()
 }

@@ -6,7 +6,7 @@ use image::ImageFormat;
 use serde_json::json;
 
 use super::{advertisement_body, create, files, image, png, stored_artwork, uri};
-use crate::support::{Response, TestApp};
+use crate::support::{Response, TestApp, id_of};
 
 on_both_databases![
     artwork_must_fit_every_booked_zone,
@@ -40,7 +40,7 @@ async fn artwork_must_fit_every_booked_zone(app: TestApp) {
 
     assert_eq!((same.status, same.body["zones"].as_array().unwrap().len()), (201, 2));
     assert_eq!(others.invalid_arguments(), ["artwork"]);
-    let number = |zone: &str| zone.rsplit('/').next().unwrap().to_owned();
+    let number = |zone: &str| id_of(zone).to_owned();
     let expected = format!(
         "is 300 × 250 pixels, but zone {} (Sidebar) takes 728 × 90, zone {} (Sidebar) takes 250 × 300",
         number(&wide),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{advertisement_body, cancel, create, publish, rejection, submit, uri};
-use crate::support::{Event, TestApp, User, entries_of, section};
+use crate::support::{Event, TestApp, User, entries_of, id_of, section};
 
 on_both_databases![
     lists_visible_advertisements_only,
@@ -65,7 +65,7 @@ async fn filters_by_host_event_and_status(app: TestApp) {
     publish(&app, &cancelled).await;
     cancel(&app, &kofi.key, &cancelled).await;
     submit(&app, &kofi.key, &waiting).await;
-    let host = his.uri.rsplit('/').next().unwrap();
+    let host = id_of(&his.uri);
 
     for (query, expected) in [
         (format!("host={host}"), vec!["Listed", "Waiting", "Cancelled"]),

@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 
 use super::{Behavior, LINE, REGION, header, read_message, serve, start_server};
-use crate::support::{Client, Rejection, TestApp, operations, refusing_socket, section};
+use crate::support::{Client, Rejection, TestApp, id_of, operations, refusing_socket, section};
 use Behavior::{CloseConnection, NeverRespond, Respond, SendLines, TruncateResponse};
 
 on_both_databases![lost_response_is_retried_without_second_effect, lost_response_counts_code_attempt_once];
@@ -316,10 +316,10 @@ async fn lost_response_counts_code_attempt_once(app: TestApp) {
     };
     let (verification, code) = app.request_code("/verifications", "ama@example.com", 1).await;
     let (first, second) = (before().await, before().await);
-    let verify = first.verification_update().verification(verification.rsplit('/').next().unwrap());
+    let verify = first.verification_update().verification(id_of(&verification));
     let verified = verify.body_map(|body| body.code(code)).send().await.unwrap();
     let (reset, code) = app.request_code("/resets", "ama@example.com", 2).await;
-    let change = second.reset_update().reset(reset.rsplit('/').next().unwrap());
+    let change = second.reset_update().reset(id_of(&reset));
     let changed = change.body_map(|body| body.code(code).password("another horse battery")).send().await.unwrap();
 
     for headers in [verified.headers(), changed.headers()] {

@@ -6,7 +6,7 @@ use boxoffice::kernel::types::id::Id;
 use serde_json::json;
 
 use super::{create, event_body, uri};
-use crate::support::{Response, TestApp, section};
+use crate::support::{Response, TestApp, id_of, section};
 
 on_both_databases![
     listed_event_is_a_calendar_file,
@@ -40,7 +40,7 @@ async fn listed_event_is_a_calendar_file(app: TestApp) {
 
     assert_eq!(found[..2], ["BEGIN:VCALENDAR", "VERSION:2.0"]);
     assert_eq!(found[found.len() - 2..], ["END:VEVENT", "END:VCALENDAR"]);
-    let number = event.uri.rsplit('/').next().unwrap();
+    let number = id_of(&event.uri);
     let utc = |time: &str| format!("{}00Z", shown[time].as_str().unwrap().replace(['-', ':'], ""));
     for (name, expected) in [
         ("METHOD", "PUBLISH".to_owned()),

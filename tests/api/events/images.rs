@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::{cancel_events, create, event_body, rejection, uri};
 use crate::advertisements::{advertisement_body, create as create_advertisement};
-use crate::support::{Response, TestApp};
+use crate::support::{Response, TestApp, id_of};
 
 on_both_databases![
     serves_image_of_event,
@@ -61,7 +61,7 @@ async fn serves_image_of_event(app: TestApp) {
     let created = create(&app, &kofi.key, &body).await;
 
     let uri = uri(&created);
-    let id = uri.rsplit('/').next().unwrap();
+    let id = id_of(&uri);
     let thumbnail = format!("https://boxoffice.example/media/thumbnail/{id}");
     assert_eq!((created.status, &created.body["thumbnail"]), (201, &json!(thumbnail)));
     assert!(

@@ -4,7 +4,7 @@ use futures::future::join_all;
 use serde_json::json;
 
 use super::{cancel_events, create, event_body, rejection, remove_hosts, uri};
-use crate::support::{Host, Response, TestApp, section, texts};
+use crate::support::{Host, Response, TestApp, id_of, section, texts};
 
 on_both_databases![
     lists_visible_events_only,
@@ -146,7 +146,7 @@ async fn filters_by_region_and_host(app: TestApp) {
     let [his] = drafts(&app, &kofis, ["His"]).await;
     drafts(&app, &amas, ["Hers"]).await;
     let region = app.get(&kofi.key, &his).await.body["venue"]["region"]["self"].as_str().unwrap().to_owned();
-    let id = |uri: &str| uri.rsplit('/').next().unwrap().to_owned();
+    let id = |uri: &str| id_of(uri).to_owned();
 
     for (query, expected) in [
         (format!("host={}", kofis.uri), vec!["His"]),
@@ -211,7 +211,7 @@ async fn active_events_have_not_ended(app: TestApp) {
 async fn finds_events_by_section_name(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10), section("Balcony", 30.0, 10)]).await;
     let other = app.create_listed_event(&event.host, &[section("Floor", 20.0, 10)]).await;
-    let id = event.sections[0].rsplit('/').next().unwrap();
+    let id = id_of(&event.sections[0]);
 
     let found = async |name: &str| app.list(&kofi.key, &format!("/events?section={name}"), "self").await;
 

@@ -8,7 +8,7 @@ use boxoffice::kernel::context::Context;
 use serde_json::{Value, json};
 
 use super::{create, event_body, uri};
-use crate::support::{Host, TestApp, entries_of, rejection};
+use crate::support::{Host, TestApp, entries_of, id_of, rejection};
 
 on_both_databases![
     filters_by_category_venue_and_tag,
@@ -55,7 +55,7 @@ async fn filters_by_category_venue_and_tag(app: TestApp) {
     let properties = json!({ "category": category, "venue": venue, "tags": ["Live Music", "100%", "CAFE\u{301}"] });
     draft(&app, &host, "Jazz", properties).await;
     draft(&app, &host, "Other", json!({ "tags": ["music"] })).await;
-    let id = |uri: &str| uri.rsplit('/').next().unwrap().to_owned();
+    let id = |uri: &str| id_of(uri).to_owned();
 
     for (query, expected) in [
         (vec![("category", category.as_str())], vec!["Jazz"]),

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::raw::{Raw, request, send_raw};
-use crate::support::TestApp;
+use crate::support::{TestApp, id_of};
 
 on_both_databases![
     conflicting_lengths_smuggle_no_request,
@@ -116,7 +116,7 @@ async fn sends_continue_when_expected(app: TestApp) {
 
 async fn rejects_disguised_path(app: TestApp) {
     let region = app.create_region().await;
-    let id = region.rsplit('/').next().unwrap();
+    let id = id_of(&region);
     for (path, status) in [
         (format!("/regions%2F{id}"), 404),
         (format!("/regions/{id}%2F"), 404),
