@@ -8,7 +8,9 @@ use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
 
 use crate::advertisements::{advertisement_body, create as create_advertisement, publish};
-use crate::support::{Operation, PASSWORD, TestApp, card_payment, entries_of, operations, section};
+use crate::support::{
+    Event, Operation, PASSWORD, TestApp, User, card_payment, entries_of, id_of, operations, rejection, section, types,
+};
 
 on_both_databases![pages_of_any_size_form_the_whole_list];
 
@@ -19,56 +21,88 @@ const OLDEST_FIRST: [&str; 5] = ["advertisement_list", "event_list", "host_list"
 /// The number of page sizes for each list, besides 1.
 const CASES: usize = 4;
 
-/// Creates at least [`LEAST`] entries for every list, and returns the path variables of the lists.
-async fn fill_lists(app: &TestApp) -> Vec<(&'static str, String)> {
-    let sections = ["Floor", "Balcony", "Box"].map(|name| section(name, 0.0, 100));
-    let (kofi, ama, event) = app.create_sale(&sections).await;
+/// The resources that have lists.
+struct Fixtures {
+    kofi: User,
+    ama: User,
+    event: Event,
+    /// An event whose tickets have a price.
+    paid: Event,
+    /// An unpaid order of five tickets.
+    order: types::Order,
+    zone: String,
+}
+
+impl Fixtures {
+    async fn create(app: &TestApp) -> Self {
+        let (kofi, ama, event) = app.create_sale(&sections()).await;
+        let paid = app.create_listed_event(&event.host, &[section("Floor", 20.0, 100)]).await;
+        let order = ama.order(&paid.sections[0], 5).await.unwrap();
+        let zone = app.create_zone(300, 250).await;
+        Self { kofi, ama, event, paid, order, zone }
+    }
+
+    /// Returns the path of a list, to which parameters can be appended.
+    fn path(&self, list: &Operation) -> String {
+        let path = list.path_with(&[
+            ("number", &self.ama.number),
+            ("host", id_of(&self.event.host.uri)),
+            ("event", &self.event.id),
+            ("section", id_of(&self.event.sections[0])),
+            ("order", &self.order.number),
+            ("zone", id_of(&self.zone)),
+        ]);
+        // The setup makes more entries than fit on a page.
+        let filter = if list.id == "audit_list" { "operation=zone_create&" } else { "" };
+        format!("{path}?{filter}")
+    }
+}
+
+fn sections() -> [types::SectionCreate; 3] {
+    ["Floor", "Balcony", "Box"].map(|name| section(name, 0.0, 100))
+}
+
+/// Creates at least [`MIN_ENTRIES`] entries for every list.
+async fn fill_lists(app: &TestApp, fixtures: &Fixtures) {
+    let Fixtures { kofi, ama, event, paid, order, zone } = fixtures;
+    let sections = sections();
     let esi = app.sign_up("esi").await;
-    let paid = app.create_listed_event(&event.host, &[section("Floor", 20.0, 100)]).await;
-    let zone = app.create_zone(300, 250).await;
     let mut friends = Vec::new();
     for number in 0..MIN_ENTRIES {
         friends.push(app.sign_up(&format!("friend{number}")).await);
     }
-    let send = async |key: &str, method: &str, path: &str, body: Value| {
-        let response = app.request(method, path).key(key).json(&body).send().await;
-        assert!(response.status < 300, "{method} {path}: {}", response.body);
-        response.body
-    };
     for width in [320, 728] {
         app.create_zone(width, 90).await;
     }
     for (number, friend) in friends.iter().enumerate() {
-        app.create_host(&ama).await;
+        app.create_host(ama).await;
         app.create_draft(&event.host).await;
         let another = app.create_listed_event(&event.host, &sections).await;
         ama.order(&another.sections[0], 1).await.unwrap();
-        send(&kofi.key, "POST", &format!("{}/administrators", event.host.uri), json!({ "account": friend.number })).await;
-        send(&kofi.key, "POST", &format!("{}/tokens", event.uri), json!({ "sections": [event.sections[0]] })).await;
+        app.post(&kofi.key, &format!("{}/administrators", event.host.uri), json!({ "account": friend.number })).await.success();
+        app.post(&kofi.key, &format!("{}/tokens", event.uri), json!({ "sections": [event.sections[0]] })).await.success();
         let modifier = json!({ "name": format!("Modifier {number}"), "priceDelta": -1 });
-        send(&kofi.key, "POST", &format!("{}/modifiers", event.sections[0]), modifier).await;
+        app.post(&kofi.key, &format!("{}/modifiers", event.sections[0]), modifier).await.success();
         let integration = json!({ "name": format!("Kiosk {number}"), "role": "customer" });
-        send(&app.staff.key, "POST", "/integrations", integration).await;
+        app.post(&app.staff.key, "/integrations", integration).await.success();
         let region = app.create_region().await;
         let venue =
             json!({ "name": format!("Yard {number}"), "region": region, "address": "Osu", "longitude": 0, "latitude": 5 });
-        send(&ama.key, "POST", "/venues", venue).await;
+        app.post(&ama.key, "/venues", venue).await.success();
         let log_in = json!({ "identification": "ama", "password": PASSWORD });
-        send(&app.public_key, "POST", "/sessions", log_in).await;
+        app.post(&app.public_key, "/sessions", log_in).await.success();
         for place in &event.sections {
             let serials = ama.order_free_tickets(place, 2).await;
-            send(&ama.key, "POST", "/transfers", json!({ "recipient": esi.number, "tickets": [serials[0]] })).await;
-            send(&kofi.key, "POST", &format!("{}/admissions", event.uri), json!({ "serials": [serials[1]] })).await;
+            app.post(&ama.key, "/transfers", json!({ "recipient": esi.number, "tickets": [serials[0]] })).await.success();
+            app.post(&kofi.key, &format!("{}/admissions", event.uri), json!({ "serials": [serials[1]] })).await.success();
             // Another gate admitted the ticket too.
             let scans = json!([{ "serial": serials[1], "scanned": chrono::Utc::now().to_rfc3339() }]);
             let scans = json!({ "device": "Hand scanner", "scans": scans });
-            send(&kofi.key, "POST", &format!("{}/offline-scans", event.uri), scans).await;
+            app.post(&kofi.key, &format!("{}/offline-scans", event.uri), scans).await.success();
         }
-        let banner =
-            create_advertisement(app, &kofi.key, &advertisement_body(&format!("Banner {number}"), &paid, &[&zone])).await;
+        let banner = create_advertisement(app, &kofi.key, &advertisement_body(&format!("Banner {number}"), paid, &[zone])).await;
         publish(app, banner.uri()).await;
     }
-    let order = ama.order(&paid.sections[0], 5).await.unwrap();
     for _ in 0..MIN_ENTRIES {
         let part = json!({ "method": "card", "token": "tok_approve", "amount": 10.0 });
         assert_eq!(app.pay(&ama.key, &order.self_, part).await.status, 201);
@@ -77,7 +111,7 @@ async fn fill_lists(app: &TestApp) -> Vec<(&'static str, String)> {
     let tickets = app.read(&format!("{}/tickets", paid.uri)).await;
     for ticket in &entries_of(&tickets)[..MIN_ENTRIES] {
         let returned = json!({ "tickets": [ticket["serial"]] });
-        send(&kofi.key, "POST", &format!("{}/returns", order.self_), returned).await;
+        app.post(&kofi.key, &format!("{}/returns", order.self_), returned).await.success();
     }
     // Runs that return the orders of an event, and sales of several days.
     app.execute_sql(
@@ -100,7 +134,6 @@ async fn fill_lists(app: &TestApp) -> Vec<(&'static str, String)> {
          from revocations",
     )
     .await;
-    let last = |uri: &str| uri.rsplit('/').next().unwrap().to_owned();
     // Offers to all accounts in the first section, and to one account in all sections.
     app.execute_sql(
         "insert into waiting_entries (id, section_id, account_id, quantity, status, joined, offered, expires)
@@ -108,32 +141,35 @@ async fn fill_lists(app: &TestApp) -> Vec<(&'static str, String)> {
          from sections s cross join accounts a where s.id = (select min(id) from sections) or a.username = 'ama'",
     )
     .await;
-    vec![
-        ("number", ama.number.clone()),
-        ("host", last(&event.host.uri)),
-        ("event", event.id.clone()),
-        ("section", last(&event.sections[0])),
-        ("order", order.number.to_string()),
-        ("zone", last(&zone)),
-    ]
+}
+
+/// Checks the first page of a list with one entry a page, and the pages after the last one.
+async fn check_ends(app: &TestApp, path: &str) {
+    let page =
+        async |number: i64, records: usize| app.get(&app.staff.key, &format!("{path}page={number}&records={records}")).await;
+
+    let first = page(1, 1).await;
+    let total = first.body["total"].as_i64().unwrap_or_else(|| panic!("{path}: {first:?}"));
+    let past = page(total.max(1) + 1, 1).await;
+    let far = page(1_000_000_000, 100).await;
+
+    assert_eq!((first.status, entries_of(&first.body).len()), (200, usize::from(total > 0)), "{path}");
+    assert_eq!(rejection(&past), (404, "page.past-end"), "{path}");
+    assert_eq!(rejection(&far), (404, "page.past-end"), "{path}");
 }
 
 async fn pages_of_any_size_form_the_whole_list(app: TestApp) {
-    let known = fill_lists(&app).await;
+    let lists: Vec<_> = operations().iter().filter(|operation| operation.is_list()).collect();
+    assert!(lists.len() >= 28, "only {}", lists.len());
+    let fixtures = Fixtures::create(&app).await;
+    for list in &lists {
+        check_ends(&app, &fixtures.path(list)).await;
+    }
+    fill_lists(&app, &fixtures).await;
     let mut runner = TestRunner::default();
-    let mut lists = 0;
-    for operation in operations() {
-        if !operation.parameters("query").iter().any(|parameter| parameter["name"] == "page") {
-            continue;
-        }
-        let known: Vec<(&str, &str)> = known.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        let mut path = operation.path_with(&known);
-        if operation.id == "audit_list" {
-            // The setup makes more entries than fit on a page.
-            path.push_str("?operation=zone_create&");
-        } else {
-            path.push('?');
-        }
+    for operation in lists {
+        let path = fixtures.path(operation);
+        check_ends(&app, &path).await;
         for sort in sorts(operation) {
             let page = async |records: usize, page: usize| app.read(&format!("{path}records={records}&page={page}{sort}")).await;
             let whole = page(100, 1).await;
@@ -156,9 +192,7 @@ async fn pages_of_any_size_form_the_whole_list(app: TestApp) {
                 assert_eq!(walked, whole, "{path}{sort} by {records}");
             }
         }
-        lists += 1;
     }
-    assert!(lists >= 28, "only {lists}");
 }
 
 /// Returns every sort order of a list in both directions, and none.

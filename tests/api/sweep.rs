@@ -6,7 +6,7 @@ use boxoffice_openapi::invalid_values::{InvalidKind, invalid_values_for};
 use serde_json::{Value, json};
 
 use crate::error_texts::faults;
-use crate::support::{Operation, Response, TestApp, entries_of, operations, rejection, section};
+use crate::support::{Operation, Response, TestApp, operations, rejection};
 use crate::tokens::{global_token, redeemer_key};
 
 // These requests are rejected before the database is read.
@@ -16,7 +16,6 @@ on_both_databases![
     malformed_identifier_is_not_found,
     invalid_body_wins_over_malformed_identifier,
     every_body_format_is_validated,
-    every_list_is_limited,
 ];
 
 /// Returns the number of resources of each kind.
@@ -166,10 +165,7 @@ async fn malformed_identifier_is_not_found(app: TestApp) {
                     ["foo", "17637999999999"].contains(&value) && operation.scopes.contains(scope)
                 };
                 for key in others.iter().filter(is_sent).map(|(_, key)| *key).chain([&app.staff.key]) {
-                    let request = app.request(&operation.method, &format!("{path}?{}", operation.required_query()));
-                    let request = if operation.body_schema().is_some() { request.json(&operation.body()) } else { request };
-
-                    let response = request.key(key).send().await;
+                    let response = operation.request(&app, &path).key(key).send().await;
 
                     assert_eq!((response.status, &response.body), (404, &not_found), "{} {path}", operation.id);
                     tried += 1;
@@ -211,42 +207,4 @@ async fn every_body_format_is_validated(app: TestApp) {
         assert_eq!(rejection(&whole), of_whole, "{}: as large as it may be", operation.id);
         assert_eq!(rejection(&large), (413, "body.too-large"), "{}", operation.id);
     }
-}
-
-async fn every_list_is_limited(app: TestApp) {
-    let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10)]).await;
-    let order = kofi.order(&event.sections[0], 1).await.unwrap();
-    let host_id = event.host.uri.rsplit('/').next().unwrap();
-    let zone = app.create_zone(300, 250).await;
-    let known = [
-        ("event", event.id.as_str()),
-        ("host", host_id),
-        ("section", event.sections[0].rsplit('/').next().unwrap()),
-        ("number", &kofi.number),
-        ("order", &order.number),
-        ("zone", zone.rsplit('/').next().unwrap()),
-    ];
-    let mut lists = 0;
-    for operation in operations() {
-        if !operation.parameters("query").iter().any(|parameter| parameter["name"] == "page") {
-            continue;
-        }
-        let page = async |query: &str| {
-            let path = format!("{}?{query}", operation.path_with(&known));
-            app.get(&app.staff.key, &path).await
-        };
-
-        let first = page("page=1&records=1").await;
-        let total = first.body["total"].as_i64().unwrap();
-        let last = page(&format!("page={}&records=1", total.max(1))).await;
-        let past = page(&format!("page={}&records=1", total.max(1) + 1)).await;
-        let far = page("page=1000000000&records=100").await;
-
-        assert_eq!((first.status, last.status), (200, 200), "{}", operation.id);
-        assert_eq!(entries_of(&first.body).len(), usize::from(total > 0), "{}", operation.id);
-        assert_eq!(rejection(&past), (404, "page.past-end"), "{}", operation.id);
-        assert_eq!(rejection(&far), (404, "page.past-end"), "{}", operation.id);
-        lists += 1;
-    }
-    assert!(lists >= 16, "only {lists}");
 }

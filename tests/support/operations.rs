@@ -108,6 +108,11 @@ impl Operation {
         pairs.collect()
     }
 
+    /// Returns whether it returns a list in pages.
+    pub fn is_list(&self) -> bool {
+        self.parameters("query").iter().any(|parameter| parameter["name"] == "page")
+    }
+
     /// Returns the schema of its JSON body.
     pub fn body_schema(&self) -> Option<&Value> {
         self.node.pointer("/requestBody/content/application~1json/schema")
@@ -146,10 +151,14 @@ impl Operation {
         self.node["x-supplement"] == json!(true)
     }
 
+    /// Builds the contract's example request for this path.
+    pub fn request(&self, app: &TestApp, path: &str) -> Request {
+        let request = app.request(&self.method, &format!("{path}?{}", self.required_query()));
+        if self.body_schema().is_some() { request.json(&self.body()) } else { request }
+    }
+
     /// Sends the contract's example request, after `change` was applied to it.
     pub async fn send(&self, app: &TestApp, change: impl FnOnce(Request) -> Request) -> Response {
-        let request = app.request(&self.method, &format!("{}?{}", self.path_with(&[]), self.required_query()));
-        let request = if self.body_schema().is_some() { request.json(&self.body()) } else { request };
-        change(request).send().await
+        change(self.request(app, &self.path_with(&[]))).send().await
     }
 }
