@@ -7,7 +7,6 @@ use std::sync::atomic::Ordering;
 
 use boxoffice::features::sales::account_deletion;
 use boxoffice::kernel::context::Context;
-use futures::future::join;
 use serde_json::{Value, json};
 
 use crate::support::{
@@ -412,18 +411,14 @@ async fn deletion_refunds_payment_in_progress(app: TestApp) {
     let (_, event) = create_event(&app, &[100.0]).await;
     let ama = app.sign_up("ama").await;
     let order = ama.order(&event.sections[0], 2).await.unwrap().self_.clone();
-    app.gateway.block();
-
-    let meanwhile = async {
-        app.gateway.wait_for_charges(1).await;
+    let meanwhile = async || {
         assert_eq!(app.remove(&ama.key, &ama).await.status, 204);
-        app.gateway.unblock();
     };
-    let (paid, ()) = join(app.pay(&ama.key, &order, card_payment()), meanwhile).await;
+
+    let (paid, ()) = app.pay_during(&ama, &order, card_payment(), meanwhile).await;
 
     assert_eq!(rejection(&paid), (409, "order.not-open"));
-    assert_eq!((app.gateway.charge_count(), app.gateway.total()), (1, 0.0));
-    assert_eq!(app.payments(&order).await, [(203.98, "Refunded".to_owned())]);
+    app.assert_refunded(&order, 203.98).await;
     assert_eq!(app.count_usable_tickets(&ama).await, 0);
 }
 

@@ -6,7 +6,6 @@ use boxoffice::features::sales::ledger::{Allocation, AllocationLine, HostShare, 
 use boxoffice::kernel::types::clock::Timestamp;
 use boxoffice::kernel::types::id::Id;
 use boxoffice::kernel::types::money::Money;
-use futures::future::join;
 use serde_json::{Value, json};
 
 use crate::support::{RESERVATION_TTL, TestApp, User, card_payment, entries_of, id_of, partial_card_payment, rejection, section};
@@ -129,14 +128,11 @@ async fn uncollected_payment_is_not_recorded(app: TestApp) {
 async fn late_payment_has_no_fees_or_host(app: TestApp) {
     let (ama, event, order) = app.create_order(10).await;
     app.pay(&ama.key, &order, partial_card_payment(201.0)).await;
-    app.gateway.block();
-
-    let meanwhile = async {
-        app.gateway.wait_for_charges(2).await;
+    let meanwhile = async || {
         assert_eq!(app.cancel_order(&ama.key, &order).await.status, 200);
-        app.gateway.unblock();
     };
-    let (late, ()) = join(app.pay(&ama.key, &order, card_payment()), meanwhile).await;
+
+    let (late, ()) = app.pay_during(&ama, &order, card_payment(), meanwhile).await;
 
     assert_eq!(rejection(&late), (409, "order.not-open"));
     let expected = [entry("Sale", 201.0, 1.0), entry("Refund", 201.0, 1.0), entry("Sale", 2.98, 0.0), entry("Refund", 2.98, 0.0)];
@@ -148,15 +144,13 @@ async fn late_payment_has_no_fees_or_host(app: TestApp) {
 
 async fn payment_after_abandoned_one_belongs_to_order(app: TestApp) {
     let (ama, _, order) = app.create_order(10).await;
-    app.gateway.block();
-    let meanwhile = async {
-        app.gateway.wait_for_charges(1).await;
+    let meanwhile = async || {
         app.advance_clock(Duration::from_secs(180));
         app.gateway.reject_refunds(true);
         app.expire_due().await;
-        app.gateway.unblock();
     };
-    let (late, ()) = join(app.pay(&ama.key, &order, card_payment()), meanwhile).await;
+
+    let (late, ()) = app.pay_during(&ama, &order, card_payment(), meanwhile).await;
     assert_eq!(late.code(), "order.not-open");
 
     // The refund is owed, not yet made, and does not count.

@@ -55,10 +55,10 @@ async fn create_orders(users: &[User], section: &str) -> Vec<String> {
 
 /// Counts the responses by status. Panics on any other status.
 pub fn count_statuses<const N: usize>(responses: &[Response], statuses: [u16; N]) -> [usize; N] {
-    let count_statuses = statuses.map(|status| responses.iter().filter(|response| response.status == status).count());
+    let counts = statuses.map(|status| responses.iter().filter(|response| response.status == status).count());
     let others: Vec<_> = responses.iter().filter(|response| !statuses.contains(&response.status)).collect();
     assert!(others.is_empty(), "{others:?}");
-    count_statuses
+    counts
 }
 
 async fn last_tickets_are_sold_once(app: TestApp) {
@@ -169,16 +169,10 @@ async fn concurrent_orders_respect_maximum_per_account(app: TestApp) {
 
 async fn concurrent_payments_pay_order_once(app: TestApp) {
     let (ama, event, order) = app.create_order(2).await;
-    app.gateway.block();
-
     // The second payment starts while the gateway processes the first.
-    let second = async {
-        app.gateway.wait_for_charges(1).await;
-        let rejected = app.pay(&ama.key, &order, card_payment()).await;
-        app.gateway.unblock();
-        rejected
-    };
-    let (first, second) = join(app.pay(&ama.key, &order, card_payment()), second).await;
+    let pay_again = async || app.pay(&ama.key, &order, card_payment()).await;
+
+    let (first, second) = app.pay_during(&ama, &order, card_payment(), pay_again).await;
 
     assert_eq!(first.status, 201, "{}", first.body);
     assert_eq!(rejection(&second), (409, "order.not-open"));
@@ -275,19 +269,15 @@ async fn failing_admission_does_not_fail_its_batch(app: TestApp) {
 
 async fn payment_of_order_cancelled_meanwhile_is_refunded(app: TestApp) {
     let (ama, event, order) = app.create_order(2).await;
-    app.gateway.block();
-
-    let meanwhile = async {
-        app.gateway.wait_for_charges(1).await;
+    let meanwhile = async || {
         assert_eq!(app.cancel_order(&ama.key, &order).await.status, 200);
         assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (0, 0));
-        app.gateway.unblock();
     };
-    let (paid, ()) = join(app.pay(&ama.key, &order, card_payment()), meanwhile).await;
+
+    let (paid, ()) = app.pay_during(&ama, &order, card_payment(), meanwhile).await;
 
     assert_eq!(rejection(&paid), (409, "order.not-open"));
-    assert_eq!((app.gateway.charge_count(), app.gateway.total()), (1, 0.0));
-    assert_eq!(app.payments(&order).await, [(203.98, "Refunded".to_owned())]);
+    app.assert_refunded(&order, 203.98).await;
     assert_eq!(app.read(&order).await["status"], "Cancelled");
     assert_eq!(app.read(&format!("/accounts/{}/tickets", ama.number)).await["total"], 0);
 }
@@ -296,15 +286,12 @@ async fn payment_of_order_expired_meanwhile_is_refunded(app: TestApp) {
     let (ama, event, order) = app.create_order(2).await;
     let yaw = app.sign_up("yaw").await;
     assert_eq!(app.pay(&ama.key, &order, partial_card_payment(3.98)).await.status, 201);
-    app.gateway.block();
-
-    let meanwhile = async {
-        app.gateway.wait_for_charges(2).await;
+    let meanwhile = async || {
         app.advance_clock(RESERVATION_TTL);
         yaw.order(&event.sections[0], 2).await.unwrap();
-        app.gateway.unblock();
     };
-    let (paid, ()) = join(app.pay(&ama.key, &order, card_payment()), meanwhile).await;
+
+    let (paid, ()) = app.pay_during(&ama, &order, card_payment(), meanwhile).await;
 
     assert_eq!(rejection(&paid), (409, "order.not-open"));
     assert_eq!(app.read(&order).await["status"], "Timed Out");
@@ -316,15 +303,12 @@ async fn payment_of_order_expired_meanwhile_is_refunded(app: TestApp) {
 
 async fn payment_abandoned_by_job_is_refunded(app: TestApp) {
     let (ama, event, order) = app.create_order(2).await;
-    app.gateway.block();
-
-    let meanwhile = async {
-        app.gateway.wait_for_charges(1).await;
+    let meanwhile = async || {
         app.advance_clock(Duration::from_secs(180));
         app.expire_due().await;
-        app.gateway.unblock();
     };
-    let (paid, ()) = join(app.pay(&ama.key, &order, card_payment()), meanwhile).await;
+
+    let (paid, ()) = app.pay_during(&ama, &order, card_payment(), meanwhile).await;
 
     assert_eq!(rejection(&paid), (409, "order.not-open"));
     assert_eq!((app.gateway.charge_count(), app.gateway.total()), (1, 0.0));

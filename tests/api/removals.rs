@@ -135,16 +135,12 @@ async fn payment_for_deleted_event_is_refunded(app: TestApp) {
     let hers = ama.order(&deleted.sections[0], 1).await.unwrap().self_;
     let both = app.place_order(&ama.key, json!({ &deleted.sections[0]: 1, &kept.sections[0]: 1 })).await;
     let both = both.uri();
-    app.gateway.block();
-
-    let deletion = async {
-        app.gateway.wait_for_charges(1).await;
+    let delete = async || {
         app.execute_sql("update reservations set expires = 1").await;
-        let deleted = app.delete(&kofi.key, &deleted.uri).await;
-        app.gateway.unblock();
-        deleted.status
+        app.delete(&kofi.key, &deleted.uri).await.status
     };
-    let (paid, deleted) = join(app.pay(&ama.key, &hers, card_payment()), deletion).await;
+
+    let (paid, deleted) = app.pay_during(&ama, &hers, card_payment(), delete).await;
     let next = app.pay(&ama.key, both, card_payment()).await;
 
     assert_eq!(deleted, 204);

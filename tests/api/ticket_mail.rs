@@ -8,7 +8,6 @@ use boxoffice::kernel::outbox::{MailRow, format_time};
 use boxoffice::kernel::types::clock::Timestamp;
 use boxoffice::kernel::types::language::Language;
 use chrono_tz::Tz;
-use futures::future::join;
 use serde_json::{Value, json};
 
 use crate::support::{
@@ -195,20 +194,17 @@ async fn refund_of_a_late_payment_is_mailed(app: TestApp) {
     app.stop_jobs().await;
     let (_, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
     let order = ama.order(&event.sections[0], 1).await.unwrap().self_.clone();
-    app.gateway.block();
     app.gateway.reject_refunds(true);
-    let pays_in_cash = async {
-        app.gateway.wait_for_charges(1).await;
+    let pay_in_cash = async || {
         // The payment by card is abandoned.
         app.advance_clock(Duration::from_secs(180));
         app.expire_due().await;
         let cash = json!({ "method": "external", "reference": "Till 2" });
         assert_eq!(app.pay(&app.staff.key, &order, cash).await.status, 201);
         app.gateway.reject_refunds(false);
-        app.gateway.unblock();
     };
 
-    let (late, ()) = join(app.pay(&ama.key, &order, card_payment()), pays_in_cash).await;
+    let (late, ()) = app.pay_during(&ama, &order, card_payment(), pay_in_cash).await;
     app.expire_due().await;
 
     assert_eq!(rejection(&late), (409, "order.not-open"));

@@ -7,7 +7,7 @@ use boxoffice::features::sales::orders::{self, waiting_list};
 use boxoffice::features::sales::payments;
 use boxoffice::state::Ctx;
 use boxoffice_http::error::Error;
-use futures::future::join_all;
+use futures::future::{join, join_all};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -71,6 +71,31 @@ impl TestApp {
     /// Pays for an order.
     pub async fn pay(&self, key: &str, order: &str, payment: Value) -> Response {
         self.post(key, &format!("{order}/payments"), &payment).await
+    }
+
+    /// Pays for an order, and runs `meanwhile` before the gateway responds. Returns the response and the result of `meanwhile`.
+    pub async fn pay_during<T>(
+        &self,
+        user: &User,
+        order: &str,
+        payment: Value,
+        meanwhile: impl AsyncFnOnce() -> T,
+    ) -> (Response, T) {
+        self.gateway.block();
+        let charges = self.gateway.charge_count() + 1;
+        let meanwhile = async {
+            self.gateway.wait_for_charges(charges).await;
+            let result = meanwhile().await;
+            self.gateway.unblock();
+            result
+        };
+        join(self.pay(&user.key, order, payment), meanwhile).await
+    }
+
+    /// Asserts that the only charge was this payment of this order, and that it was refunded.
+    pub async fn assert_refunded(&self, order: &str, amount: f64) {
+        assert_eq!((self.gateway.charge_count(), self.gateway.total()), (1, 0.0));
+        assert_eq!(self.payments(order).await, [(amount, "Refunded".to_owned())]);
     }
 
     /// Cancels an order.

@@ -240,18 +240,14 @@ async fn cancellation_refunds_payment_in_progress(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = create_concert(&app, &kofi).await;
     let order = ama.order(&event.sections[0], 2).await.unwrap().self_.clone();
-    app.gateway.block();
-
-    let meanwhile = async {
-        app.gateway.wait_for_charges(1).await;
+    let meanwhile = async || {
         assert_eq!(unlist(&app, &kofi.key, &event, "cancellations").await.status, 200);
-        app.gateway.unblock();
     };
-    let (paid, ()) = join(app.pay(&ama.key, &order, card_payment()), meanwhile).await;
+
+    let (paid, ()) = app.pay_during(&ama, &order, card_payment(), meanwhile).await;
 
     assert_eq!(rejection(&paid), (409, "event.cancelled"));
-    assert_eq!((app.gateway.charge_count(), app.gateway.total()), (1, 0.0));
-    assert_eq!(app.payments(&order).await, [(203.98, "Refunded".to_owned())]);
+    app.assert_refunded(&order, 203.98).await;
     assert_eq!(app.read(&event.uri).await["popularity"], 0);
     app.expire_due().await;
     assert_eq!(app.read(&order).await["status"], "Cancelled");
@@ -262,17 +258,14 @@ async fn cancellation_refunds_partial_payment_in_progress(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = create_concert(&app, &kofi).await;
     let order = ama.order(&event.sections[0], 2).await.unwrap().self_.clone();
-    app.gateway.block();
-
-    let meanwhile = async {
-        app.gateway.wait_for_charges(1).await;
+    let meanwhile = async || {
         assert_eq!(unlist(&app, &app.staff.key, &event, "cancellations").await.status, 200);
-        app.gateway.unblock();
     };
-    let (paid, ()) = join(app.pay(&ama.key, &order, partial_card_payment(20.0)), meanwhile).await;
+
+    let (paid, ()) = app.pay_during(&ama, &order, partial_card_payment(20.0), meanwhile).await;
 
     assert_eq!(rejection(&paid), (409, "event.cancelled"));
-    assert_eq!((app.gateway.charge_count(), app.gateway.total()), (1, 0.0));
+    app.assert_refunded(&order, 20.0).await;
 }
 
 async fn event_is_unlisted_once(app: TestApp) {
