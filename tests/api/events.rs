@@ -8,7 +8,6 @@ mod copies;
 mod images;
 mod lists;
 mod search;
-mod states;
 mod unlisting;
 mod word_index;
 
@@ -23,7 +22,6 @@ on_both_databases![
     only_host_administrators_create_event,
     names_all_unknown_references,
     pending_venue_is_usable_by_creator_only,
-    draft_is_visible_to_host_and_staff,
     redeemer_reads_event_of_own_token_only,
     deletes_event_without_sales,
     event_with_sold_tickets_cannot_be_deleted,
@@ -174,29 +172,6 @@ async fn pending_venue_is_usable_by_creator_only(app: TestApp) {
 
     assert_eq!(not_his.invalid_arguments(), ["venue"]);
     assert_eq!((own.status, &own.body["venue"]["self"]), (201, &json!(venue)));
-}
-
-async fn draft_is_visible_to_host_and_staff(app: TestApp) {
-    let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
-    let ama = app.sign_up("ama").await;
-
-    let statuses = async || {
-        let keys = [&app.public_key, &ama.key, &kofi.key, &app.staff.key];
-        let mut statuses = Vec::new();
-        for key in keys {
-            statuses.push(app.get(key, &event.uri).await.status);
-        }
-        statuses
-    };
-
-    assert_eq!(statuses().await, [403, 403, 200, 200]);
-    assert_eq!(app.get(&ama.key, &event.uri).await.code(), "resource.not-yours");
-    kofi.client.event_submission_create().event(event.id.as_str()).send().await.unwrap();
-    assert_eq!(statuses().await, [403, 403, 200, 200]);
-    app.execute_sql("update events set status = 'Listed'").await;
-    assert_eq!(statuses().await, [200, 200, 200, 200]);
-    cancel_events(&app).await;
-    assert_eq!(statuses().await, [200, 200, 200, 200]);
 }
 
 async fn redeemer_reads_event_of_own_token_only(app: TestApp) {

@@ -1,6 +1,7 @@
 //! Review of submissions, and its effects.
 
 mod states;
+mod steps;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

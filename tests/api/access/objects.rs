@@ -62,6 +62,7 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("event_list", "host", "listed events can be read; others are omitted"),
     ("advertisement_list", "host", "listed advertisements can be read; others are omitted"),
     ("event_get", "event", "a listed event can be read"),
+    ("event_get", "cancelled", "a cancelled event can be read"),
     ("event_calendar_get", "event", "a listed event can be read"),
     ("section_shorthand_get", "section", "its sections can be read"),
     ("advertisement_get", "advertisement", "its advertisements can be read"),

@@ -197,6 +197,8 @@ pub const ROWS: &[Row] = &[
     ),
     row("event_get", "/events/{event}", ANYONE_OR_REDEEMER),
     row("event_get", "/events/{draft}", HOST).variant("a draft"),
+    row("event_get", "/events/{submitted}", HOST).variant("under review"),
+    row("event_get", "/events/{cancelled}", ANYONE).variant("cancelled"),
     row("event_update", "/events/{event}", HOST).body(r#"{"end": "2998-12-20T23:30"}"#),
     row("event_delete", "/events/{draft}", HOST),
     row("event_calendar_get", "/events/{event}/calendar.ics", ANYONE_OR_REDEEMER),

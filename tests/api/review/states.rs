@@ -1,11 +1,11 @@
-//! Every decision on submissions in every state.
+//! Every decision on the submission of a venue in every state. `steps` has those on events and advertisements.
 
 use serde_json::Value;
 
-use super::{add_venue, decide, rejection, submission_of, submit};
+use super::{add_venue, decide, rejection, submission_of};
 use crate::support::TestApp;
 
-on_both_databases![event_submission_is_decided_while_pending, venue_submission_is_decided_once_and_approved_later];
+on_both_databases![venue_submission_is_decided_once_and_approved_later];
 
 /// Returns the submission and its content as staff see them, and the content as another user sees it.
 async fn load_state(app: &TestApp, content: &str) -> [Value; 3] {
@@ -17,22 +17,21 @@ async fn load_state(app: &TestApp, content: &str) -> [Value; 3] {
     ]
 }
 
-/// Tries both decisions in each state. `make` creates content with a pending submission. `is_revisable` tells whether it can be
-/// approved after a rejection.
-async fn try_all(app: &TestApp, is_revisable: bool, make: impl AsyncFn() -> String) {
+async fn venue_submission_is_decided_once_and_approved_later(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
     for (earlier, status) in [(None, "Pending"), (Some("approved=true"), "Approved"), (Some("approved=false"), "Rejected")] {
         for (decision, decided) in [("approved=true", "Approved"), ("approved=false", "Rejected")] {
-            let content = make().await;
+            let content = add_venue(&app, &kofi.key, &format!("Backyard {}", app.state.clock.next_id())).await;
             if let Some(earlier) = earlier {
-                assert_eq!(decide(app, &content, earlier).await.status, 200);
+                assert_eq!(decide(&app, &content, earlier).await.status, 200);
             }
-            let before = load_state(app, &content).await;
+            let before = load_state(&app, &content).await;
             assert_eq!(before[0]["status"], status);
 
-            let response = decide(app, &content, decision).await;
+            let response = decide(&app, &content, decision).await;
 
-            let after = load_state(app, &content).await;
-            if earlier.is_none() || is_revisable && (status, decided) == ("Rejected", "Approved") {
+            let after = load_state(&app, &content).await;
+            if earlier.is_none() || (status, decided) == ("Rejected", "Approved") {
                 assert_eq!((response.status, &response.body, &after[0]["status"]), (200, &after[0], &Value::from(decided)));
             } else {
                 assert_eq!(rejection(&response), (409, "submission.decided"), "{decision} in status {status}");
@@ -40,20 +39,4 @@ async fn try_all(app: &TestApp, is_revisable: bool, make: impl AsyncFn() -> Stri
             }
         }
     }
-}
-
-async fn event_submission_is_decided_while_pending(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
-    try_all(&app, false, async || {
-        let event = app.create_draft(&host).await;
-        assert_eq!(submit(&app, &kofi.key, &event.uri).await.status, 201);
-        event.uri
-    })
-    .await;
-}
-
-async fn venue_submission_is_decided_once_and_approved_later(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    try_all(&app, true, async || add_venue(&app, &kofi.key, &format!("Backyard {}", app.state.clock.next_id())).await).await;
 }
