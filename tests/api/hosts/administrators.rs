@@ -91,14 +91,9 @@ async fn only_administrators_manage_administrators(app: TestApp) {
 
     // Staff are rejected too, before the account is looked up.
     for key in [&ama.key, &app.staff.key] {
-        for account in [&ama.number, "GH-00000000"] {
-            assert_eq!(rejection(&add(&app, key, &uri, account).await), (403, "resource.not-yours"));
-        }
-        for account in [&kofi.number, "GH-00000000"] {
-            assert_eq!(rejection(&remove(&app, key, &uri, account).await), (403, "resource.not-yours"));
-        }
+        assert_eq!(rejection(&add(&app, key, &uri, "GH-00000000").await), (403, "resource.not-yours"));
+        assert_eq!(rejection(&remove(&app, key, &uri, "GH-00000000").await), (403, "resource.not-yours"));
     }
-    assert_eq!(administrators(&app, &uri).await.join(" "), kofi.number);
 
     // Staff who administer the host may do it.
     assert_eq!(add(&app, &kofi.key, &uri, &app.staff.number).await.status, 201);

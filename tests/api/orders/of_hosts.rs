@@ -59,9 +59,6 @@ async fn hosts_list_and_filter_orders_of_their_events(app: TestApp) {
         assert_eq!(entry, &app.get(&kofi.key, &format!("/orders/{first}")).await.body);
         assert_eq!((&entry["total"], &entry["customer"]["phone"]), (&json!(203.98), &json!("")));
         assert_eq!(entry["customer"]["username"], "ama");
-        for key in [&esi.key, &ama.key] {
-            assert_eq!(rejection(&app.get(key, &list).await), (403, "resource.not-yours"));
-        }
         let reversed = app.get(&kofi.key, &format!("{list}?from=2026-02-01T00:00&to=2026-01-01T00:00")).await;
         assert_eq!(reversed.invalid_arguments(), ["to"]);
     }
@@ -91,11 +88,6 @@ async fn hosts_see_their_part_of_orders_of_several_hosts(app: TestApp) {
         assert_eq!(list["entries"][0]["items"], part["items"], "also for platform administrators");
     }
     assert_eq!(app.get(&esi.key, &format!("{}/orders", other.uri)).await.body["entries"], json!([esis]));
-    for path in ["payments", "returns"] {
-        for key in [&kofi.key, &esi.key] {
-            assert_eq!(rejection(&app.get(key, &format!("{order}/{path}")).await), (403, "resource.not-yours"));
-        }
-    }
     // An administrator of both hosts sees all of it.
     let administrators = format!("{}/administrators", host_of(&app, &other).await);
     app.post(&esi.key, &administrators, json!({ "account": kofi.number })).await;

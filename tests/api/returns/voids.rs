@@ -31,7 +31,6 @@ async fn void_refunds_nothing(app: TestApp) {
 
 async fn reason_of_void_is_readable(app: TestApp) {
     let OrderFixture { kofi, ama, order, .. } = create_order(&app).await;
-    let esi = app.sign_up("esi").await;
     let serial = &wallet(&app, &ama).await[0].0;
     app.return_tickets(&kofi.key, &order, json!({ "tickets": [serial], "reason": "Ill." })).await;
     let list = async |key: &str| app.get(key, &format!("{order}/voids")).await;
@@ -50,7 +49,6 @@ async fn reason_of_void_is_readable(app: TestApp) {
     }
     assert_eq!(app.read(&format!("{order}/returns")).await["total"], 1, "the void is not among them");
     assert_eq!(app.read(&format!("{order}/history")).await["voids"]["entries"], list(&kofi.key).await.body["entries"]);
-    assert_eq!(rejection(&list(&esi.key).await), (403, "resource.not-yours"));
 }
 
 async fn used_tickets_stay_redeemed_in_void_order(app: TestApp) {
