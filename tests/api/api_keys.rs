@@ -68,10 +68,10 @@ async fn session_shows_last_use(app: TestApp) {
 }
 
 async fn revoked_key_is_rejected_by_every_server(app: TestApp) {
-    let neighbour = app.start_second_server(app.state.settings.clone()).await;
+    let second_server = app.start_second_server(app.state.settings.clone()).await;
     let status = async |key: &str| {
         let here = app.use_key(key).await.status;
-        (here, app.request("GET", "/time").at(neighbour.address).key(key).send().await.status)
+        (here, app.request("GET", "/time").at(second_server.address).key(key).send().await.status)
     };
     let (ama, kofi, yaa) = (app.sign_up("ama").await, app.sign_up("kofi").await, app.sign_up("yaa").await);
     let integration = app.create_integration_key(&ama).await;
@@ -90,7 +90,7 @@ async fn revoked_key_is_rejected_by_every_server(app: TestApp) {
     for key in [&ama.key, &kofi.key, &yaa.key, &integration] {
         assert_eq!(status(key).await, (403, 403));
     }
-    neighbour.stop().await;
+    second_server.stop().await;
 }
 
 async fn key_revoked_by_lost_commit_is_rejected_by_both_servers(app: TestApp) {

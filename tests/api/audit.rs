@@ -90,9 +90,9 @@ async fn rejected_change_is_recorded(app: TestApp) {
 
     assert_eq!(rejections.map(|response| response.status), [403, 400, 404, 422, 403, 412]);
     let found = entries(&app, "outcome=refused").await;
-    let actual =
+    let expected =
         [(422, "idempotency.other-request"), (404, "resource.not-found"), (400, "arguments.invalid"), (403, "key.refused")];
-    assert_eq!(outcomes(&found), actual);
+    assert_eq!(outcomes(&found), expected);
     assert!(found.iter().all(|entry| entry["outcome"] == "refused"), "{found:?}");
     assert_eq!((&found[1]["resource"], &found[1]["operation"]), (&json!(host), &json!("host_delete")));
     assert_eq!(found[3]["account"], ama.number);

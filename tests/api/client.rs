@@ -58,10 +58,10 @@ async fn start_server(behaviors: impl IntoIterator<Item = Behavior>) -> (Client,
 
 async fn serve(listener: TcpListener, behaviors: Vec<Behavior>) -> Vec<String> {
     let (mut heads, mut hanging) = (Vec::new(), Vec::new());
-    for behaviors in behaviors {
+    for behavior in behaviors {
         let (mut stream, _) = listener.accept().await.unwrap();
         heads.push(read_message(&mut stream).await.0);
-        let response = match behaviors {
+        let response = match behavior {
             CloseConnection => continue,
             NeverRespond => {
                 hanging.push(stream);

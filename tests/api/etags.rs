@@ -81,18 +81,18 @@ fn is_success(reply: &ReceivedResponse) -> bool {
 }
 
 async fn if_none_match_returns_not_modified(app: TestApp) {
-    let stage = Fixtures::on(&app).await;
+    let fixtures = Fixtures::on(&app).await;
     // Images have no caller (`media::known_image_is_not_modified`).
-    let reads: Vec<_> = stage.operations_with("If-None-Match").into_iter().filter(|operation| operation.needs_key).collect();
+    let reads: Vec<_> = fixtures.operations_with("If-None-Match").into_iter().filter(|operation| operation.needs_key).collect();
     assert!(reads.len() > 50, "only {}", reads.len());
     for operation in reads {
-        let request = stage.request(operation).await;
-        let asking = async |tags: &str| stage.send(&request.clone().with_header("If-None-Match", tags)).await;
+        let request = fixtures.request(operation).await;
+        let send = async |tags: &str| fixtures.send(&request.clone().with_header("If-None-Match", tags)).await;
 
-        let first = stage.send(&request).await;
-        let known = asking(&format!("{OTHER}, W/{}", tag(&first))).await;
-        let any = asking("*").await;
-        let unknown = asking(OTHER).await;
+        let first = fixtures.send(&request).await;
+        let known = send(&format!("{OTHER}, W/{}", tag(&first))).await;
+        let any = send("*").await;
+        let unknown = send(OTHER).await;
 
         assert_eq!((first.status, unknown.status), (200, 200), "{}", operation.id);
         assert!(first.headers.get_all("vary").iter().any(|vary| vary == "x-api-key"), "{}", operation.id);
@@ -104,14 +104,14 @@ async fn if_none_match_returns_not_modified(app: TestApp) {
 
 /// For resources whose creation returns the same representation as a GET.
 async fn created_resource_has_etag_of_get(app: TestApp) {
-    let stage = Fixtures::on(&app).await;
+    let fixtures = Fixtures::on(&app).await;
     let mut wrong = Vec::new();
-    for operation in stage.contract.operations().filter(|operation| operation.statuses.contains(&201)) {
-        let request = stage.request(operation).await;
-        let created = stage.send(&request).await;
+    for operation in fixtures.contract.operations().filter(|operation| operation.statuses.contains(&201)) {
+        let request = fixtures.request(operation).await;
+        let created = fixtures.send(&request).await;
         assert_eq!(created.status, 201, "{}: {}", operation.id, created.json());
         let Some(location) = created.headers.get("location") else { continue };
-        let read = stage.read(&Request { path: location.to_str().unwrap().to_owned(), ..request }).await;
+        let read = fixtures.read(&Request { path: location.to_str().unwrap().to_owned(), ..request }).await;
         let is_read = read.status == 200 && read.body == created.body;
         if created.headers.get("etag") != read.headers.get("etag").filter(|_| is_read) {
             wrong.push(format!("{}: {:?} and {:?}", operation.id, created.headers.get("etag"), read.headers.get("etag")));
@@ -121,58 +121,59 @@ async fn created_resource_has_etag_of_get(app: TestApp) {
 }
 
 async fn if_match_rejects_stale_etag(app: TestApp) {
-    let stage = Fixtures::on(&app).await;
-    let changes = stage.operations_with("If-Match");
+    let fixtures = Fixtures::on(&app).await;
+    let changes = fixtures.operations_with("If-Match");
     assert!(changes.len() > 30, "only {}", changes.len());
     for operation in changes {
         let id = &operation.id;
-        let request = stage.request(operation).await;
-        let asking = async |tags: &str| stage.send(&request.clone().with_header("If-Match", tags)).await;
-        let before = stage.read(&request).await;
+        let request = fixtures.request(operation).await;
+        let send = async |tags: &str| fixtures.send(&request.clone().with_header("If-Match", tags)).await;
+        let before = fixtures.read(&request).await;
         let seen = tag(&before);
 
-        assert_changed(&asking(OTHER).await, id);
-        assert_changed(&asking(&format!("W/{seen}")).await, id);
-        let untouched = stage.read(&request).await;
-        let done = asking(&format!("{OTHER}, {seen}")).await;
-        let after = stage.read(&request).await;
+        assert_changed(&send(OTHER).await, id);
+        assert_changed(&send(&format!("W/{seen}")).await, id);
+        let untouched = fixtures.read(&request).await;
+        let done = send(&format!("{OTHER}, {seen}")).await;
+        let after = fixtures.read(&request).await;
 
-        assert_eq!((tag(&untouched), &untouched.body), (seen.clone(), &before.body), "{id}: nothing was done");
+        assert_eq!((tag(&untouched), &untouched.body), (seen.clone(), &before.body), "{id}: nothing has changed");
         assert!(is_success(&done), "{id}: {} {}", done.status, done.json());
         if operation.method == "PUT" {
             assert_eq!((tag(&done), &done.body), (tag(&after), &after.body), "{id}: returns the representation of a GET");
             // The example may be equal to the current state.
             if tag(&after) != seen {
-                assert_changed(&asking(&seen).await, id);
+                assert_changed(&send(&seen).await, id);
             }
         }
-        let any = stage.request(operation).await.with_header("If-Match", "*");
-        let any = stage.send(&any).await;
+        let any = fixtures.request(operation).await.with_header("If-Match", "*");
+        let any = fixtures.send(&any).await;
         assert!(is_success(&any), "{id} of anything: {} {}", any.status, any.json());
     }
 }
 
 /// The two updates go to different servers.
 async fn one_of_two_updates_with_same_etag_succeeds(app: TestApp) {
-    let stage = Fixtures::on(&app).await;
-    let neighbour = app.start_second_server(app.state.settings.clone()).await;
-    let other = HttpClient::new(&format!("http://{}", neighbour.address)).unwrap();
+    let fixtures = Fixtures::on(&app).await;
+    let second_server = app.start_second_server(app.state.settings.clone()).await;
+    let other = HttpClient::new(&format!("http://{}", second_server.address)).unwrap();
     // Ending a session is idempotent: an ended session is unchanged.
-    for operation in stage.operations_with("If-Match").into_iter().filter(|operation| operation.id != "session_active_delete") {
+    for operation in fixtures.operations_with("If-Match").into_iter().filter(|operation| operation.id != "session_active_delete")
+    {
         let id = &operation.id;
-        let request = stage.request(operation).await;
-        let seen = tag(&stage.read(&request).await);
+        let request = fixtures.request(operation).await;
+        let seen = tag(&fixtures.read(&request).await);
         let request = request.with_header("If-Match", &seen);
 
-        let both = join_all([&stage.server, &other].map(|server| server.send(&request))).await;
+        let both = join_all([&fixtures.server, &other].map(|server| server.send(&request))).await;
 
         let both: Vec<ReceivedResponse> = both.into_iter().map(Result::unwrap).collect();
-        let after = stage.read(&request.without_header("If-Match")).await;
-        let created = both.iter().filter(|reply| is_success(reply)).count();
+        let after = fixtures.read(&request.without_header("If-Match")).await;
+        let succeeded = both.iter().filter(|reply| is_success(reply)).count();
         // If the example equals the current state, both succeed.
         let is_same = after.status == 200 && tag(&after) == seen;
         assert_eq!(
-            created,
+            succeeded,
             if is_same { 2 } else { 1 },
             "{id}: {:?}",
             both.iter().map(ReceivedResponse::json).collect::<Vec<_>>()
@@ -180,7 +181,7 @@ async fn one_of_two_updates_with_same_etag_succeeds(app: TestApp) {
         let rejected = both.iter().filter(|reply| !is_success(reply));
         rejected.for_each(|reply| assert!([404, 412].contains(&reply.status), "{id}: {} {}", reply.status, reply.json()));
     }
-    neighbour.stop().await;
+    second_server.stop().await;
 }
 
 async fn rename(app: &TestApp, host: &str, key: &str, name: &str, tag: Option<&str>) -> Response {
@@ -192,18 +193,18 @@ async fn rename(app: &TestApp, host: &str, key: &str, name: &str, tag: Option<&s
 async fn concurrent_updates_on_two_servers_are_serialized(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await.uri;
-    let neighbour = app.start_second_server(app.state.settings.clone()).await;
+    let second_server = app.start_second_server(app.state.settings.clone()).await;
     rename(&app, &host, &kofi.key, "-", None).await;
     let add = async |letter: char, is_here: bool| {
-        let at = |request: PlainRequest| if is_here { request } else { request.at(neighbour.address) };
+        let at = |request: PlainRequest| if is_here { request } else { request.at(second_server.address) };
         loop {
             let read = at(app.request("GET", &host).key(&kofi.key)).send().await;
             let longer = format!("{}{letter}", read.body["contact"].as_str().unwrap());
             let change = at(app.request("PUT", &host).key(&kofi.key)).json(&json!({ "contact": longer }));
-            let created = change.header("If-Match", read.header("etag")).send().await;
-            match created.status {
+            let changed = change.header("If-Match", read.header("etag")).send().await;
+            match changed.status {
                 200 => return,
-                status => assert_eq!((status, created.code()), (412, "resource.changed")),
+                status => assert_eq!((status, changed.code()), (412, "resource.changed")),
             }
         }
     };
@@ -211,10 +212,10 @@ async fn concurrent_updates_on_two_servers_are_serialized(app: TestApp) {
     join_all(('a'..='h').enumerate().map(|(place, letter)| add(letter, place % 2 == 0))).await;
 
     let contact = app.read(&host).await["contact"].as_str().unwrap().to_owned();
-    let mut mail_requests: Vec<char> = contact.chars().collect();
-    mail_requests.sort_unstable();
-    assert_eq!(mail_requests.into_iter().collect::<String>(), "-abcdefgh");
-    neighbour.stop().await;
+    let mut letters: Vec<char> = contact.chars().collect();
+    letters.sort_unstable();
+    assert_eq!(letters.into_iter().collect::<String>(), "-abcdefgh");
+    second_server.stop().await;
 }
 
 /// The waiting requests occupy every connection of the pool; the request that holds the lock must still complete.

@@ -63,17 +63,17 @@ async fn new_modifier_is_active_and_unbounded(app: TestApp) {
 
 async fn created_modifier_is_returned_unchanged(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10)]).await;
-    let mut actual = json!({
+    let mut expected = json!({
         "name": "Early groups", "priceDelta": -7.25, "availableFrom": "2026-01-01 02:00:30+02:00",
         "availableTo": "2998-12-01T12:00", "minOrder": 6, "maxOrder": 6, "active": false,
     });
 
-    let created = add(&app, &kofi.key, &event.sections[0], &actual).await;
+    let created = add(&app, &kofi.key, &event.sections[0], &expected).await;
 
-    actual["self"] = created.body["self"].clone();
-    actual["availableFrom"] = "2026-01-01T00:00".into();
-    assert_eq!((created.status, &created.body), (201, &actual));
-    assert_eq!(app.get(&kofi.key, actual["self"].as_str().unwrap()).await.body, actual);
+    expected["self"] = created.body["self"].clone();
+    expected["availableFrom"] = "2026-01-01T00:00".into();
+    assert_eq!((created.status, &created.body), (201, &expected));
+    assert_eq!(app.get(&kofi.key, expected["self"].as_str().unwrap()).await.body, expected);
 }
 
 async fn client_supports_modifiers(app: TestApp) {

@@ -230,12 +230,12 @@ async fn different_request_with_same_key_is_rejected(app: TestApp) {
 }
 
 async fn duplicate_on_second_server_has_one_effect(app: TestApp) {
-    let neighbour = app.start_second_server(app.state.settings.clone()).await;
+    let second_server = app.start_second_server(app.state.settings.clone()).await;
     for round in 0..8 {
         let key = format!("round-{round}");
         let send = |request: Request| request.key(&app.staff.key).header("Idempotency-Key", &key).json(&zone()).send();
         let here = send(app.request("POST", "/zones"));
-        let there = send(app.request("POST", "/zones").at(neighbour.address));
+        let there = send(app.request("POST", "/zones").at(second_server.address));
 
         let (here, there) = join(here, there).await;
 
@@ -248,7 +248,7 @@ async fn duplicate_on_second_server_has_one_effect(app: TestApp) {
         assert!(others.into_iter().all(|response| response.code() == "idempotency.under-way"), "{here:?} {there:?}");
         assert_eq!(app.scalar::<i64>("select count(*) from zones").await, round + 1);
     }
-    neighbour.stop().await;
+    second_server.stop().await;
 }
 
 /// Sends two requests with the same key at once, each to another server. Both find no earlier one, and then claim the key.

@@ -65,12 +65,12 @@ async fn new_section_is_active_and_empty(app: TestApp) {
     assert_eq!(created.body, expected);
     assert_eq!(app.get(&kofi.key, uri).await.body, long(&event, &expected));
     assert_eq!(app.get(&kofi.key, &event.uri).await.body["sections"], json!([expected]));
-    let mut actual = floor();
-    actual["name"] = "Balcony".into();
-    actual["description"] = "é".repeat(5000).into();
-    actual["active"] = false.into();
-    let actual = add(&app, &kofi.key, &event.uri, &actual).await;
-    assert_eq!((&actual.body["description"], &actual.body["active"]), (&json!("é".repeat(5000)), &json!(false)));
+    let mut balcony = floor();
+    balcony["name"] = "Balcony".into();
+    balcony["description"] = "é".repeat(5000).into();
+    balcony["active"] = false.into();
+    let created = add(&app, &kofi.key, &event.uri, &balcony).await;
+    assert_eq!((&created.body["description"], &created.body["active"]), (&json!("é".repeat(5000)), &json!(false)));
     let sections = app.get(&kofi.key, &event.uri).await.body["sections"].clone();
     assert_eq!((&sections[0]["name"], &sections[1]["name"]), (&json!("Floor"), &json!("Balcony")), "the oldest first");
 }

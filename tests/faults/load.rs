@@ -425,9 +425,9 @@ impl Load {
 
         let records = self.records();
         let mut lacking = records.wrong.clone();
-        for (kind, told, found) in [("order", &records.orders, &orders), ("transfer", &records.transfers, &transfers)] {
+        for (kind, reported, found) in [("order", &records.orders, &orders), ("transfer", &records.transfers, &transfers)] {
             let is_wrong = |id: &str, may_be: &BTreeSet<&str>| found.get(id).is_none_or(|found| !may_be.contains(found.as_str()));
-            let wrong = told.iter().filter(|(id, may_be)| is_wrong(id, may_be));
+            let wrong = reported.iter().filter(|(id, may_be)| is_wrong(id, may_be));
             lacking.extend(wrong.map(|(id, may_be)| format!("{kind} {id} is {:?} and not {may_be:?}", found.get(id))));
         }
         for (serial, may_be) in &records.tickets {

@@ -180,8 +180,8 @@ async fn stop_aborts_requests_after_grace_period() {
     let (_, ended, log) = half.server.wait();
 
     assert_eq!(ended.code(), Some(1));
-    let told = "boxoffice: the grace period is over (requests cancelled: 1)";
-    assert!(log.iter().any(|line| line == told), "{log:#?}");
+    let expected = "boxoffice: the grace period is over (requests cancelled: 1)";
+    assert!(log.iter().any(|line| line == expected), "{log:#?}");
 }
 
 /// Without requests in progress, none is cancelled.
@@ -202,8 +202,8 @@ async fn second_signal_stops_immediately() {
     let (_, ended, log) = half.server.wait();
 
     assert_eq!(ended.code(), Some(1));
-    let told = "boxoffice: stopped by a second signal (requests cancelled: 1)";
-    assert!(log.iter().any(|line| line == told), "{log:#?}");
+    let expected = "boxoffice: stopped by a second signal (requests cancelled: 1)";
+    assert!(log.iter().any(|line| line == expected), "{log:#?}");
 }
 
 /// Several servers at once, so that some are delayed right after they have logged their address.
