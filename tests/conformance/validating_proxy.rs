@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::fs;
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::Command;
@@ -14,15 +15,13 @@ use futures::StreamExt;
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
-use hyper::body::{Bytes, Frame, Incoming};
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
+use hyper::body::{Bytes, Frame};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
-use crate::support::{MockServer, ToolProcess};
+use crate::support::{MockServer, ToolProcess, serve_http};
 
 /// Size of a body that is too large to be validated, in bytes.
 const LARGE: usize = 5 * 1024 * 1024;
@@ -62,9 +61,8 @@ fn full(body: impl Into<Bytes>) -> Body {
 }
 
 /// Returns the response of the server to a request. The last segment of the path, or the title, selects a fault.
-async fn respond(request: Request<Incoming>, continued: Arc<Notify>) -> Result<Response<Body>, &'static str> {
+fn respond(request: Request<Bytes>, continued: Arc<Notify>) -> io::Result<Response<Body>> {
     let (head, body) = request.into_parts();
-    let body = body.collect().await.unwrap().to_bytes();
     let sent: Value = serde_json::from_slice(&body).unwrap_or_default();
     let json = |status: u16, body: Value| (status, "application/json", full(body.to_string()));
     let book = |title: &str| json!({ "id": 1, "title": title, "apiKey": "abc-123" });
@@ -95,7 +93,7 @@ async fn respond(request: Request<Incoming>, continued: Arc<Notify>) -> Result<R
         ("GET", "repeated") => (200, "application/json", full("{\"id\": 1, \"id\": 1, \"title\": \"a\"}")),
         ("GET", "leak") => json(404, json!({ "message": "Traceback (most recent call last)" })),
         ("GET", "failure") => json(503, json!({})),
-        ("GET", "closed") => return Err("closed"),
+        ("GET", "closed") => return Err(io::Error::other("closed")),
         _ => json(200, book("a")),
     };
     let mut response = Response::new(body);
@@ -109,16 +107,7 @@ async fn respond(request: Request<Incoming>, continued: Arc<Notify>) -> Result<R
 
 /// Starts the server. `continued` releases the second event.
 async fn start_server(continued: Arc<Notify>) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = format!("http://{}", listener.local_addr().unwrap());
-    tokio::spawn(async move {
-        while let Ok((client, _)) = listener.accept().await {
-            let continued = Arc::clone(&continued);
-            let service = service_fn(move |request| respond(request, Arc::clone(&continued)));
-            tokio::spawn(hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(client), service));
-        }
-    });
-    address
+    serve_http(move |request| std::future::ready(respond(request, Arc::clone(&continued)))).await
 }
 
 /// A proxy in a process of its own.

@@ -1,19 +1,18 @@
 //! A collector of traces: receives spans by OTLP over HTTP.
 
-use std::convert::Infallible;
+use std::io;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http_body_util::{BodyExt, Empty};
-use hyper::body::Incoming;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
+use http::{Request, Response};
+use http_body_util::Empty;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::trace::v1::Span;
 use parking_lot::Mutex;
 use prost::Message;
-use tokio::net::TcpListener;
+
+use super::serve_http;
 
 /// A running collector.
 pub struct Collector {
@@ -24,18 +23,10 @@ pub struct Collector {
 
 impl Collector {
     pub async fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}/v1/traces", listener.local_addr().unwrap());
         let spans = Arc::<Mutex<Vec<Span>>>::default();
         let received = Arc::clone(&spans);
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                let received = Arc::clone(&received);
-                let service = service_fn(move |request| receive(request, Arc::clone(&received)));
-                tokio::spawn(hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service));
-            }
-        });
-        Self { url, spans }
+        let server = serve_http(move |request| std::future::ready(receive(request, &received))).await;
+        Self { url: format!("{server}/v1/traces"), spans }
     }
 
     /// Returns all spans that it has received.
@@ -44,15 +35,11 @@ impl Collector {
     }
 }
 
-async fn receive(
-    request: http::Request<Incoming>,
-    spans: Arc<Mutex<Vec<Span>>>,
-) -> Result<http::Response<Empty<Bytes>>, Infallible> {
-    let body = request.into_body().collect().await.unwrap().to_bytes();
-    let exported = ExportTraceServiceRequest::decode(body).unwrap().resource_spans;
+fn receive(request: Request<Bytes>, spans: &Mutex<Vec<Span>>) -> io::Result<Response<Empty<Bytes>>> {
+    let exported = ExportTraceServiceRequest::decode(request.into_body()).unwrap().resource_spans;
     let exported = exported.into_iter().flat_map(|resource| resource.scope_spans).flat_map(|scope| scope.spans);
     spans.lock().extend(exported);
-    Ok(http::Response::new(Empty::new()))
+    Ok(Response::new(Empty::new()))
 }
 
 /// Returns an attribute of a span as text, or an empty one.

@@ -1,39 +1,26 @@
 //! Images in an S3 bucket that rejects requests.
 
-use std::convert::Infallible;
+use std::io;
 
 use bytes::Bytes;
+use http::Response;
 use http_body_util::Full;
-use hyper::body::Incoming;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
 use reqwest::Client;
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
 
 use super::PNG;
 use crate::support::server_process::{ServerProcess, boxoffice};
-use crate::support::{TestApp, fetch_url, wait_until};
+use crate::support::{TestApp, fetch_url, serve_http, wait_until};
 
 on_both_databases![image_that_bucket_rejects_is_unavailable];
 
 /// Starts an S3 server that answers every request with this status and error code. Returns its URL.
 async fn start_bucket(status: u16, code: &'static str) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    let answer = move |_: http::Request<Incoming>| async move {
+    let answer = move |_| async move {
         let body = format!("<?xml version=\"1.0\"?><Error><Code>{code}</Code></Error>");
-        let response = http::Response::builder().status(status).body(Full::new(Bytes::from(body))).unwrap();
-        Ok::<_, Infallible>(response)
+        Response::builder().status(status).body(Full::new(Bytes::from(body))).map_err(io::Error::other)
     };
-    tokio::spawn(async move {
-        while let Ok((stream, _)) = listener.accept().await {
-            let connection =
-                hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service_fn(answer));
-            tokio::spawn(connection);
-        }
-    });
-    url
+    serve_http(answer).await
 }
 
 /// Starts a server on the database of `app`, with its images in a bucket.

@@ -2,19 +2,15 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
-use boxoffice_openapi::Contract;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, header};
-use http_body_util::{BodyExt, Full};
-use hyper::body::{Bytes, Incoming};
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
+use http_body_util::Full;
+use hyper::body::Bytes;
 use parking_lot::Mutex;
 use serde_json::Value;
-use tokio::net::TcpListener;
 
-static CONTRACT: LazyLock<Arc<Contract>> = LazyLock::new(|| boxoffice::contract::load().unwrap());
+use crate::support::{CONTRACT, serve_http};
 
 /// Changes a request, or answers it without the server.
 type Before = Box<dyn Fn(&mut Call, &mut Memory) -> Option<Answer> + Send + Sync>;
@@ -227,81 +223,65 @@ impl Answer {
 
 /// Starts a proxy with a fault in front of a server, and returns its address.
 pub async fn start(server: &str, fault: Arc<Fault>) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = format!("http://{}", listener.local_addr().unwrap());
     let http = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build().unwrap();
-    let (server, memory) = (server.to_owned(), Arc::new(Mutex::new(Memory::new())));
-    tokio::spawn(async move {
-        while let Ok((client, _)) = listener.accept().await {
-            let (server, http, fault, memory) = (server.clone(), http.clone(), Arc::clone(&fault), Arc::clone(&memory));
-            let service = service_fn(move |request| {
-                let (server, http, fault, memory) = (server.clone(), http.clone(), Arc::clone(&fault), Arc::clone(&memory));
-                async move { forward(&server, &http, &fault, &memory, request).await }
-            });
-            tokio::spawn(hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(client), service));
-        }
-    });
-    address
+    let proxy = Arc::new(Proxy { server: server.to_owned(), http, fault, memory: Mutex::default() });
+    serve_http(move |request| {
+        let proxy = Arc::clone(&proxy);
+        async move { proxy.forward(request).await }
+    })
+    .await
 }
 
-async fn forward(
-    server: &str,
-    http: &reqwest::Client,
-    fault: &Fault,
-    memory: &Mutex<Memory>,
-    request: Request<Incoming>,
-) -> io::Result<Response<Full<Bytes>>> {
-    let (head, body) = request.into_parts();
-    let path = head.uri.path().to_owned();
-    let method = head.method.as_str().to_owned();
-    let documented = CONTRACT.find(if method == "HEAD" { "GET" } else { &method }, CONTRACT.without_prefix(&path));
-    let query = form_urlencoded::parse(head.uri.query().unwrap_or_default().as_bytes()).into_owned().collect();
-    let mut call = Call {
-        operation: documented.map_or("", |operation| operation.id.as_str()),
-        method,
-        path,
-        query,
-        headers: head.headers,
-        body: body.collect().await.map_err(io::Error::other)?.to_bytes(),
-    };
-    let early = (fault.before)(&mut call, &mut memory.lock());
-    let mut answer = match early {
-        Some(answer) => answer,
-        None => send(server, http, &call).await?,
-    };
-    (fault.after)(&call, &mut answer, &mut memory.lock());
-    if answer.status == 0 {
-        return Err(io::Error::other("no answer"));
-    }
-    for name in [header::TRANSFER_ENCODING, header::CONNECTION] {
-        answer.headers.remove(name);
-    }
-    // Only faults of methods send a length in the response to HEAD.
-    let body = match (call.method.as_str(), fault.group) {
-        ("HEAD", "methods") => Bytes::new(),
-        ("HEAD", _) => {
-            answer.headers.remove(header::CONTENT_LENGTH);
-            Bytes::new()
-        }
-        _ => {
-            answer.headers.remove(header::CONTENT_LENGTH);
-            answer.body
-        }
-    };
-    let mut response = Response::new(Full::new(body));
-    *response.status_mut() = StatusCode::from_u16(answer.status).unwrap();
-    *response.headers_mut() = answer.headers;
-    Ok(response)
+/// The proxy in front of a server.
+struct Proxy {
+    server: String,
+    http: reqwest::Client,
+    fault: Arc<Fault>,
+    memory: Mutex<Memory>,
 }
 
-async fn send(server: &str, http: &reqwest::Client, call: &Call) -> io::Result<Answer> {
-    let mut headers = call.headers.clone();
-    for name in [header::HOST, header::CONTENT_LENGTH, header::TRANSFER_ENCODING, header::CONNECTION] {
-        headers.remove(name);
+impl Proxy {
+    async fn forward(&self, request: Request<Bytes>) -> io::Result<Response<Full<Bytes>>> {
+        let (head, body) = request.into_parts();
+        let path = head.uri.path().to_owned();
+        let method = head.method.as_str().to_owned();
+        let documented = CONTRACT.find(if method == "HEAD" { "GET" } else { &method }, CONTRACT.without_prefix(&path));
+        let query = form_urlencoded::parse(head.uri.query().unwrap_or_default().as_bytes()).into_owned().collect();
+        let operation = documented.map_or("", |operation| operation.id.as_str());
+        let mut call = Call { operation, method, path, query, headers: head.headers, body };
+        let early = (self.fault.before)(&mut call, &mut self.memory.lock());
+        let mut answer = match early {
+            Some(answer) => answer,
+            None => self.send(&call).await?,
+        };
+        (self.fault.after)(&call, &mut answer, &mut self.memory.lock());
+        if answer.status == 0 {
+            return Err(io::Error::other("no answer"));
+        }
+        for name in [header::TRANSFER_ENCODING, header::CONNECTION] {
+            answer.headers.remove(name);
+        }
+        // Only faults of methods send a length in the response to HEAD.
+        let is_head = call.method == "HEAD";
+        if !is_head || self.fault.group != "methods" {
+            answer.headers.remove(header::CONTENT_LENGTH);
+        }
+        let mut response = Response::new(Full::new(if is_head { Bytes::new() } else { answer.body }));
+        *response.status_mut() = StatusCode::from_u16(answer.status).unwrap();
+        *response.headers_mut() = answer.headers;
+        Ok(response)
     }
-    let request = http.request(call.method.parse().unwrap(), format!("{server}{}", call.uri())).headers(headers);
-    let request = if call.body.is_empty() { request } else { request.body(call.body.clone()) };
-    let response = request.send().await.map_err(io::Error::other)?;
-    let (status, headers) = (response.status().as_u16(), response.headers().clone());
-    Ok(Answer { status, headers, body: response.bytes().await.map_err(io::Error::other)? })
+
+    async fn send(&self, call: &Call) -> io::Result<Answer> {
+        let mut headers = call.headers.clone();
+        for name in [header::HOST, header::CONTENT_LENGTH, header::TRANSFER_ENCODING, header::CONNECTION] {
+            headers.remove(name);
+        }
+        let url = format!("{}{}", self.server, call.uri());
+        let request = self.http.request(call.method.parse().unwrap(), url).headers(headers);
+        let request = if call.body.is_empty() { request } else { request.body(call.body.clone()) };
+        let response = request.send().await.map_err(io::Error::other)?;
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        Ok(Answer { status, headers, body: response.bytes().await.map_err(io::Error::other)? })
+    }
 }
