@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::process::Command;
+use std::sync::Arc;
 
 use boxoffice::features::codes;
 use boxoffice::kernel::settings::Settings;
@@ -11,52 +12,47 @@ use boxoffice_conformance::http_client::HttpClient;
 use boxoffice_conformance::model::{Check, Coverage, Report};
 use boxoffice_conformance::options::select_operations;
 use boxoffice_conformance::target::Target;
-use boxoffice_http::ServerHandle;
-use boxoffice_http::log;
-use boxoffice_mock::{self, MockSettings};
+use boxoffice_mock::MockSettings;
 use serde_json::json;
 
-use crate::support::{ANY_PORT, TestApp};
+use planted_fault::{Change, On, planted_fault};
+
+use crate::support::{CONTRACT, MockServer, TestApp};
 
 mod faults;
-mod faulty;
 mod fixtures;
 mod foreign;
 mod planted;
+mod planted_fault;
+mod proxy;
 
 on_both_databases![platform_conforms_to_contract, platform_without_decimals_conforms_to_contract];
 
-/// A running mock of the contract.
-struct Mock {
-    address: String,
-    _running: ServerHandle,
+fn mock() -> MockServer {
+    MockServer::start(MockSettings::default())
 }
 
-fn mock() -> Mock {
-    mock_of(MockSettings::default())
-}
-
-fn mock_of(settings: MockSettings) -> Mock {
-    let running = boxoffice_mock::start(boxoffice::contract::load().unwrap(), settings, ANY_PORT, &log::silent()).unwrap();
-    Mock { address: format!("http://{}", running.address()), _running: running }
+fn stateful_mock() -> MockServer {
+    MockServer::start(MockSettings { is_stateful: true, ..MockSettings::default() })
 }
 
 /// Returns a target with a key of the scope `public`.
-async fn side(address: &str) -> Target {
-    let mut side = Target::connect(address, None).await.unwrap();
-    side.public_key = Some("public".to_owned());
-    side
+async fn target(address: &str) -> Target {
+    let mut target = Target::connect(address, None).await.unwrap();
+    target.public_key = Some("public".to_owned());
+    target
 }
 
 /// Returns a comparison of every operation.
-async fn comparison(address: &str, reference: Option<&str>) -> Comparison {
-    let contract = boxoffice::contract::load().unwrap();
-    let requested = select_operations(&contract, &[], &[]).unwrap();
+async fn comparison(mock: &MockServer, reference: Option<&MockServer>) -> Comparison {
+    let contract = Arc::clone(&CONTRACT);
+    let selected = select_operations(&contract, &[], &[]).unwrap();
     let reference = match reference {
-        Some(address) => Some(side(address).await),
+        Some(reference) => Some(target(&reference.server.base_url).await),
         None => None,
     };
-    Comparison::new(contract, side(address).await, reference, 1, requested, &routes().openapi().unwrap(), codes::all())
+    let target = target(&mock.server.base_url).await;
+    Comparison::new(contract, target, reference, 1, selected, &routes().openapi().unwrap(), codes::all())
 }
 
 /// The checks that a mock or a small change of its responses can't show.
@@ -109,13 +105,13 @@ fn assert_clean(report: &Report, without: &[Check]) {
 async fn mock_conforms_to_contract() {
     let mock = mock();
 
-    assert_clean(&comparison(&mock.address, None).await.run(|_| ()).await, &ON_REAL_SERVERS);
+    assert_clean(&comparison(&mock, None).await.run(|_| ()).await, &ON_REAL_SERVERS);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn mock_with_fixtures_conforms_to_contract() {
     let mock = mock();
-    let mut comparison = comparison(&mock.address, None).await;
+    let mut comparison = comparison(&mock, None).await;
     comparison.target.create_fixtures(&comparison.contract, 1, &comparison.selected).await.unwrap();
 
     assert_clean(&comparison.run(|_| ()).await, &ON_REAL_SERVERS);
@@ -123,8 +119,8 @@ async fn mock_with_fixtures_conforms_to_contract() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn stateful_mock_conforms_to_contract() {
-    let mock = mock_of(MockSettings { is_stateful: true, ..MockSettings::default() });
-    let mut comparison = comparison(&mock.address, None).await;
+    let mock = stateful_mock();
+    let mut comparison = comparison(&mock, None).await;
     comparison.target.create_fixtures(&comparison.contract, 1, &comparison.selected).await.unwrap();
 
     assert_clean(&comparison.run(|_| ()).await, &ON_REAL_SERVERS);
@@ -133,11 +129,11 @@ async fn stateful_mock_conforms_to_contract() {
 async fn platform_conforms_to_contract(app: TestApp) {
     // A job would end the return of an event between a request for it and one for the list.
     app.stop_jobs().await;
-    let contract = boxoffice::contract::load().unwrap();
-    let mut side = Target::connect(&app.address, Some(&app.staff.key)).await.unwrap();
-    let requested = select_operations(&contract, &[], &[]).unwrap();
-    side.create_fixtures(&contract, 1, &requested).await.unwrap();
-    let comparison = Comparison::new(contract, side, None, 1, requested, &routes().openapi().unwrap(), codes::all());
+    let contract = Arc::clone(&CONTRACT);
+    let mut target = Target::connect(&app.address, Some(&app.staff.key)).await.unwrap();
+    let selected = select_operations(&contract, &[], &[]).unwrap();
+    target.create_fixtures(&contract, 1, &selected).await.unwrap();
+    let comparison = Comparison::new(contract, target, None, 1, selected, &routes().openapi().unwrap(), codes::all());
 
     assert_clean(&comparison.run(|_| ()).await, &[Check::Prepared]);
 }
@@ -158,7 +154,7 @@ async fn platform_without_decimals_conforms_to_contract(app: TestApp) {
 async fn same_seed_sends_same_requests() {
     let mock = mock();
 
-    let run = async || comparison(&mock.address, None).await.run(|_| ()).await;
+    let run = async || comparison(&mock, None).await.run(|_| ()).await;
 
     let (one, other) = (run().await, run().await);
 
@@ -182,17 +178,19 @@ async fn run(arguments: &[&str]) -> (Option<i32>, String) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn exit_status_reports_result() {
     let mock = mock();
-    let broken = faulty::faulty(&mock.address, "region_get", faulty::On::Success, faulty::Change::Remove("/name")).await;
+    let address = &mock.server.base_url;
+    let fault = planted_fault("region_get", On::Success, Change::Remove("/name"));
+    let broken = proxy::start(address, fault).await;
     let folder = tempfile::tempdir().unwrap();
     let (report, baseline) = (folder.path().join("report"), folder.path().join("baseline.yaml"));
     let known = "- {check: answer.body, operation: region_get, expires: 2999-12-31, reason: It is on its way}";
     fs::write(&baseline, known).unwrap();
     let (report, baseline) = (report.to_str().unwrap(), baseline.to_str().unwrap());
 
-    let clean = run(&["--target", &mock.address, "--only", "region_get,Zones", "--seed", "7"]).await;
+    let clean = run(&["--target", address, "--only", "region_get,Zones", "--seed", "7"]).await;
     let found = run(&["--target", &broken, "--only", "region_get", "--report", report]).await;
     let is_known = run(&["--target", &broken, "--only", "region_get", "--baseline", baseline]).await;
-    let unknown = run(&["--target", &mock.address, "--skip", "region_gets"]).await;
+    let unknown = run(&["--target", address, "--skip", "region_gets"]).await;
     let unreachable = run(&["--target", "http://127.0.0.1:1"]).await;
 
     assert_eq!(clean.0, Some(0), "{}", clean.1);
@@ -213,10 +211,10 @@ async fn exit_status_reports_result() {
 async fn failed_setup_is_reported() {
     const REFUSED: &str = r#"{"message": "You are restricted from accessing this resource.", "code": "key.refused"}"#;
     let mock = mock();
-    let mut comparison = comparison(&mock.address, None).await;
+    let mut comparison = comparison(&mock, None).await;
     comparison.target.create_fixtures(&comparison.contract, 1, &comparison.selected).await.unwrap();
-    let refuses = faulty::faulty(&mock.address, "event_create", faulty::On::Success, faulty::Change::Answer(403, REFUSED)).await;
-    comparison.target.client = HttpClient::new(&refuses).unwrap();
+    let fault = planted_fault("event_create", On::Success, Change::Answer(403, REFUSED));
+    comparison.target.client = HttpClient::new(&proxy::start(&mock.server.base_url, fault).await).unwrap();
     comparison.selected = ["event_update".to_owned()].into();
 
     let report = comparison.run(|_| ()).await;
@@ -232,6 +230,7 @@ async fn failed_setup_is_reported() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn comparison_without_requests_fails() {
     let mock = mock();
+    let address = &mock.server.base_url;
     let folder = tempfile::tempdir().unwrap();
     let unwritten = folder.path().join("unwritten.json");
     let document = json!({ "openapi": "3.0.0", "info": { "title": "pictures", "version": "1" }, "paths": { "/pictures": { "post": {
@@ -240,8 +239,8 @@ async fn comparison_without_requests_fails() {
     } } } });
     fs::write(&unwritten, document.to_string()).unwrap();
 
-    let left = run(&["--target", &mock.address, "--only", "region_get", "--skip", "region_get"]).await;
-    let unwritten = run(&["--target", &mock.address, "--spec", unwritten.to_str().unwrap()]).await;
+    let left = run(&["--target", address, "--only", "region_get", "--skip", "region_get"]).await;
+    let unwritten = run(&["--target", address, "--spec", unwritten.to_str().unwrap()]).await;
 
     assert_eq!(left.0, Some(2), "{}", left.1);
     assert!(left.1.contains("--only and --skip leave no operation"), "{}", left.1);
@@ -251,11 +250,10 @@ async fn comparison_without_requests_fails() {
 
 #[test]
 fn unknown_operation_name_suggests_similar_names() {
-    let contract = boxoffice::contract::load().unwrap();
     let names = |name: &str| [name.to_owned()];
 
-    let unknown = select_operations(&contract, &names("session_creat"), &[]).unwrap_err().to_string();
-    let some = select_operations(&contract, &names("Sessions"), &names("session_create")).unwrap();
+    let unknown = select_operations(&CONTRACT, &names("session_creat"), &[]).unwrap_err().to_string();
+    let some = select_operations(&CONTRACT, &names("Sessions"), &names("session_create")).unwrap();
 
     assert!(unknown.starts_with("session_creat is neither a tag nor an operationId"), "{unknown}");
     assert!(unknown.contains("session_create"), "{unknown}");

@@ -12,15 +12,14 @@ use boxoffice_conformance::options::CompareOptions;
 use clap::Parser;
 use futures::StreamExt;
 
+use super::proxy::{self, Fault};
 use crate::support::TestApp;
-use proxy::Fault;
 
 mod access;
 mod conditions;
 mod lists;
 mod preparation;
 mod protocol;
-mod proxy;
 mod states;
 mod statuses;
 mod values;

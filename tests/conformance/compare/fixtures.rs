@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
-use boxoffice_conformance::fixtures::{self, ExpectedOutcome};
+use boxoffice_conformance::fixtures::{ExpectedOutcome, Fixtures};
 use boxoffice_conformance::http_client::{HttpClient, KEY_VARIABLE};
 use boxoffice_openapi::{Contract, Operation};
 use futures::future::join_all;
@@ -39,13 +39,13 @@ async fn lists(app: &TestApp) -> Vec<String> {
 }
 
 /// Sends a valid request for each example of an operation, and the first one twice. Returns what failed.
-async fn ask_all(app: &fixtures::Fixtures, server: &HttpClient, contract: &Contract, operation: &Operation) -> Vec<String> {
+async fn send_all(fixtures: &Fixtures, server: &HttpClient, contract: &Contract, operation: &Operation) -> Vec<String> {
     let bodies = format!("{}/requestBody/content/application~1json/examples", operation.pointer);
     let bodies = contract.document.pointer(&bodies).and_then(Value::as_object);
     let success = operation.statuses.iter().find(|status| (200..300).contains(*status));
     let mut wrong = Vec::new();
     for body in [None, None].into_iter().chain(bodies.into_iter().flat_map(|bodies| bodies.keys().map(Some)).skip(1)) {
-        let valid = match app.valid_request(server, operation, body.map(String::as_str)).await {
+        let valid = match fixtures.valid_request(server, operation, body.map(String::as_str)).await {
             Ok(valid) => valid,
             Err(error) => {
                 wrong.push(format!("{} {body:?}: {error:#}", operation.id));
@@ -70,11 +70,11 @@ async fn every_operation_succeeds_and_fixtures_are_removed(app: TestApp) {
     let server = HttpClient::new(&app.address).unwrap();
     let before = lists(&app).await;
 
-    let made = fixtures::Fixtures::create(&server, &contract, &app.staff.key, 7, &all(&contract)).await.unwrap();
+    let made = Fixtures::create(&server, &contract, &app.staff.key, 7, &all(&contract)).await.unwrap();
     let operations: Vec<_> = contract.operations().collect();
     let mut wrong = Vec::new();
     for four in operations.chunks(4) {
-        wrong.extend(join_all(four.iter().map(|operation| ask_all(&made, &server, &contract, operation))).await.concat());
+        wrong.extend(join_all(four.iter().map(|operation| send_all(&made, &server, &contract, operation))).await.concat());
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 
@@ -82,8 +82,8 @@ async fn every_operation_succeeds_and_fixtures_are_removed(app: TestApp) {
     let after = lists(&app).await;
     assert!(before.iter().all(|uri| after.contains(uri)), "{before:?} {after:?}");
     let stays: Vec<&String> = after.iter().filter(|uri| !before.contains(uri)).collect();
-    let untold: Vec<_> = stays.iter().filter(|uri| !left.iter().any(|actual| actual.starts_with(uri.as_str()))).collect();
-    assert!(untold.is_empty(), "{untold:?} in {left:#?}");
+    let unreported: Vec<_> = stays.iter().filter(|uri| !left.iter().any(|actual| actual.starts_with(uri.as_str()))).collect();
+    assert!(unreported.is_empty(), "{unreported:?} in {left:#?}");
     // The event with sold tickets can't be deleted, nor can its venue, region and category.
     let kinds: Vec<&str> = stays.iter().filter_map(|uri| uri.split('/').nth(1)).collect();
     assert_eq!(kinds, ["regions", "categories", "venues"], "{left:#?}");
@@ -95,7 +95,7 @@ async fn key_without_administrator_scope_creates_nothing(app: TestApp) {
     let server = HttpClient::new(&app.address).unwrap();
     let before = lists(&app).await;
 
-    let made = fixtures::Fixtures::create(&server, &contract, &app.public_key, 7, &all(&contract)).await.unwrap();
+    let made = Fixtures::create(&server, &contract, &app.public_key, 7, &all(&contract)).await.unwrap();
 
     let [failure] = made.failures() else { panic!("{:?}", made.failures()) };
     let failure = failure.to_string();
@@ -126,8 +126,9 @@ async fn stopped_comparison_removes_fixtures(app: TestApp) {
     assert!(actual.contains("Stopping") && actual.contains("compare could not run: it was stopped"), "{actual}");
     let after = lists(&app).await;
     assert!(before.iter().all(|uri| after.contains(uri)), "{before:?} {after:?}");
-    let untold: Vec<_> = after.iter().filter(|uri| !before.contains(uri) && !actual.contains(&format!("{uri} stays"))).collect();
-    assert!(untold.is_empty(), "{untold:?} in {actual}");
+    let unreported: Vec<_> =
+        after.iter().filter(|uri| !before.contains(uri) && !actual.contains(&format!("{uri} stays"))).collect();
+    assert!(unreported.is_empty(), "{unreported:?} in {actual}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -147,7 +148,7 @@ async fn rate_limited_request_is_retried() {
     };
     let (contract, selected) = (boxoffice::contract::load().unwrap(), ["region_get".to_owned()].into());
 
-    let (made, ()) = tokio::join!(fixtures::Fixtures::create(&server, &contract, "a key", 7, &selected), answers);
+    let (made, ()) = tokio::join!(Fixtures::create(&server, &contract, "a key", 7, &selected), answers);
 
     assert!(made.unwrap().failures()[0].to_string().contains("region_create returned 403"));
     assert_eq!(server.request_count(), 2);

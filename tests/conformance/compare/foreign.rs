@@ -1,6 +1,6 @@
 //! Mocks of documents that differ from the platform's contract.
 
-use std::io;
+use std::sync::Arc;
 
 use boxoffice::features::codes;
 use boxoffice::routes::routes;
@@ -8,18 +8,11 @@ use boxoffice_conformance::comparison::Comparison;
 use boxoffice_conformance::model::{Check, Report};
 use boxoffice_conformance::options::select_operations;
 use boxoffice_conformance::target::Target;
-use boxoffice_http::log;
-use boxoffice_mock::{self, MockSettings};
-use boxoffice_openapi::Contract;
-use http_body_util::{BodyExt, Full};
-use hyper::body::{Bytes, Incoming};
-use hyper::service::service_fn;
-use hyper::{Request, Response};
-use hyper_util::rt::TokioIo;
+use boxoffice_mock::MockSettings;
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
 
-use crate::support::ANY_PORT;
+use super::proxy::{self, Call, fault};
+use crate::support::MockServer;
 
 /// Builds a document with these paths and additional properties.
 fn document(title: &str, paths: Value, added: Value) -> Value {
@@ -240,104 +233,87 @@ fn things() -> Value {
     document("things", paths, json!({}))
 }
 
-/// Changes the query and the JSON body of a request. The method is the first argument.
-type RequestFault = fn(&str, &mut String, &mut Value);
+/// Changes a request and its JSON body.
+type RequestFault = fn(&mut Call, &mut Value);
 
-/// Removes parts of a query.
-fn remove_from(query: &mut String, ignored: &[&str]) {
-    *query = query.split('&').filter(|part| !ignored.contains(part)).collect::<Vec<_>>().join("&");
-}
-
-/// Starts a proxy in front of a stateful mock, and returns its address. The mock can't be recognized, because the proxy removes `Prefer`.
-/// It also changes requests.
-async fn faulty_server(mock: String, fault: RequestFault) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = format!("http://{}", listener.local_addr().unwrap());
-    let http = reqwest::Client::new();
-    tokio::spawn(async move {
-        while let Ok((client, _)) = listener.accept().await {
-            let (mock, http) = (mock.clone(), http.clone());
-            let forward = service_fn(move |request: Request<Incoming>| {
-                let (mock, http) = (mock.clone(), http.clone());
-                async move {
-                    let (mut head, body) = request.into_parts();
-                    head.headers.remove("host");
-                    head.headers.remove("prefer");
-                    let mut query = head.uri.query().unwrap_or_default().to_owned();
-                    let mut body = body.collect().await.unwrap().to_bytes();
-                    let mut json = serde_json::from_slice(&body).unwrap_or_default();
-                    fault(head.method.as_str(), &mut query, &mut json);
-                    if !json.is_null() {
-                        body = json.to_string().into();
-                        head.headers.remove("content-length");
-                    }
-                    let url = format!("{mock}{}?{query}", head.uri.path());
-                    let response = http.request(head.method, url).headers(head.headers).body(body).send().await.unwrap();
-                    let (status, headers) = (response.status(), response.headers().clone());
-                    let mut answer = Response::new(Full::new(response.bytes().await.unwrap()));
-                    (*answer.status_mut(), *answer.headers_mut()) = (status, headers);
-                    Ok::<Response<Full<Bytes>>, io::Error>(answer)
-                }
-            });
-            tokio::spawn(hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(client), forward));
-        }
-    });
-    address
-}
-
-/// Compares a stateful mock, whose requests a fault changes, with its document.
-async fn compare_faulty(document: Value, fault: RequestFault) -> Report {
-    let contract = || Contract::new(document.clone()).unwrap();
-    let settings = MockSettings { is_stateful: true, ..MockSettings::default() };
-    let mock = boxoffice_mock::start(contract(), settings, ANY_PORT, &log::silent()).unwrap();
-    let address = faulty_server(format!("http://{}", mock.address()), fault).await;
-    let side = Target::connect(&address, None).await.unwrap();
-    let requested = select_operations(&contract(), &[], &[]).unwrap();
-    let comparison = Comparison::new(contract(), side, None, 1, requested, &routes().openapi().unwrap(), codes::all());
+/// Compares a mock with its document.
+async fn compare(mock: &MockServer, address: &str) -> Report {
+    let contract = Arc::clone(&mock.contract);
+    let target = Target::connect(address, None).await.unwrap();
+    let selected = select_operations(&contract, &[], &[]).unwrap();
+    let comparison = Comparison::new(contract, target, None, 1, selected, &routes().openapi().unwrap(), codes::all());
     comparison.run(|_| ()).await
+}
+
+/// Compares a stateful mock, whose requests a fault changes, with its document. The mock can't be recognized, because the proxy removes
+/// `Prefer`.
+async fn compare_faulty(document: Value, change: RequestFault) -> Report {
+    let mock = MockServer::of(document, MockSettings { is_stateful: true, ..MockSettings::default() });
+    let fault = fault("foreign", "", &[]).request("*", move |call, _| {
+        call.headers.remove("prefer");
+        let mut body = call.json();
+        change(call, &mut body);
+        if !body.is_null() {
+            call.body = body.to_string().into();
+        }
+        None
+    });
+    compare(&mock, &proxy::start(&mock.server.base_url, fault).await).await
+}
+
+/// Removes parameters with these values.
+fn remove_from(call: &mut Call, name: &str, values: &[&str]) {
+    call.query.retain(|(other, value)| other != name || !values.contains(&value.as_str()));
+}
+
+/// Replaces the second page.
+fn replace_second_page(call: &mut Call, page: &str) {
+    for (_, value) in call.query.iter_mut().filter(|(name, value)| name == "page" && value == "2") {
+        page.clone_into(value);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn faults_of_other_servers_are_found() {
-    let lose: RequestFault = |method, _, body| {
-        if method == "POST" && body["note"].is_string() {
+    let lose: RequestFault = |call, body| {
+        if call.method == "POST" && body["note"].is_string() {
             body.as_object_mut().unwrap().remove("note");
         }
     };
-    let cut: RequestFault = |method, _, body| {
-        if method == "PATCH" && body["size"]["width"].is_i64() {
+    let cut: RequestFault = |call, body| {
+        if call.method == "PATCH" && body["size"]["width"].is_i64() {
             body["size"]["width"] = json!(2);
         }
     };
-    let demand: RequestFault = |method, _, body| {
-        if method == "POST" && body["note"].is_null() {
+    let demand: RequestFault = |call, body| {
+        if call.method == "POST" && body["note"].is_null() {
             *body = json!({});
         }
     };
-    let accept_nothing: RequestFault = |method, _, body| {
-        if method == "PATCH" && *body == json!({}) {
+    let accept_nothing: RequestFault = |call, body| {
+        if call.method == "PATCH" && *body == json!({}) {
             body["name"] = json!("x");
         }
     };
-    let accept_texts: RequestFault = |method, _, body| {
-        if method == "PUT" && body.as_array().is_some_and(|items| items.iter().any(|item| !item.is_i64())) {
+    let accept_texts: RequestFault = |call, body| {
+        if call.method == "PUT" && body.as_array().is_some_and(|items| items.iter().any(|item| !item.is_i64())) {
             *body = json!([1]);
         }
     };
-    let accept_many: RequestFault = |method, _, body| {
-        if method == "PUT" && body.as_array().is_some_and(|items| items.len() > 3) {
+    let accept_many: RequestFault = |call, body| {
+        if call.method == "PUT" && body.as_array().is_some_and(|items| items.len() > 3) {
             *body = json!([1]);
         }
     };
-    let repeat_page: RequestFault = |_, query, _| *query = query.replace("page=2", "page=1");
-    let ignore_page: RequestFault = |_, query, _| remove_from(query, &["page=2", "page=3"]);
-    let skip_page: RequestFault = |_, query, _| {
-        if !query.contains("size=50") {
-            *query = query.replace("page=2", "page=3");
+    let repeat_page: RequestFault = |call, _| replace_second_page(call, "1");
+    let ignore_page: RequestFault = |call, _| remove_from(call, "page", &["2", "3"]);
+    let skip_page: RequestFault = |call, _| {
+        if call.query("size") != Some("50") {
+            replace_second_page(call, "3");
         }
     };
     for (fault, expected) in [
-        ((|_, _, _| ()) as RequestFault, None),
+        ((|_, _| ()) as RequestFault, None),
         (lose, Some(("create", Check::Persistence, "note differs from the value that was sent"))),
         (cut, Some(("change", Check::Persistence, "a changed size is not read back"))),
         (demand, Some(("create", Check::Valid, "a body with nothing but required properties is answered with 400"))),
@@ -362,8 +338,8 @@ async fn faults_of_other_servers_are_found() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ignored_filter_of_paged_list_is_found() {
-    let ignore_filters: RequestFault = |_, query, _| remove_from(query, &["color=red", "color=green"]);
-    for (fault, expected) in [((|_, _, _| ()) as RequestFault, None), (ignore_filters, Some(Check::Filter))] {
+    let ignore_filters: RequestFault = |call, _| remove_from(call, "color", &["red", "green"]);
+    for (fault, expected) in [((|_, _| ()) as RequestFault, None), (ignore_filters, Some(Check::Filter))] {
         let report = compare_faulty(notes(), fault).await;
 
         let list = report.operations.iter().find(|operation| operation.operation == "note_list").unwrap();
@@ -376,13 +352,9 @@ async fn ignored_filter_of_paged_list_is_found() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn mock_of_other_document_conforms() {
     for document in [books(), points(), trees(), notes(), styles()] {
-        let contract = || Contract::new(document.clone()).unwrap();
-        let mock = boxoffice_mock::start(contract(), MockSettings::default(), ANY_PORT, &log::silent()).unwrap();
-        let side = Target::connect(&format!("http://{}", mock.address()), None).await.unwrap();
-        let requested = select_operations(&contract(), &[], &[]).unwrap();
-        let comparison = Comparison::new(contract(), side, None, 1, requested, &routes().openapi().unwrap(), codes::all());
+        let mock = MockServer::of(document, MockSettings::default());
 
-        let report = comparison.run(|_| ()).await;
+        let report = compare(&mock, &mock.server.base_url).await;
 
         assert_eq!(report.findings, [], "{}", report.document);
         for operation in &report.operations {

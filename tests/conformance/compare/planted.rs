@@ -6,14 +6,14 @@ use boxoffice::features::codes;
 use boxoffice::routes::routes;
 use boxoffice_conformance::http_client::HttpClient;
 use boxoffice_conformance::model::{Check, Finding};
-use boxoffice_mock::MockSettings;
 use boxoffice_openapi::Contract;
 use serde_json::{Value, json};
 
-use super::faulty::Change::{Answer, Around, Bare, Body, Closed, Header, Remove, Set, Status, Truncated, Twice};
-use super::faulty::On::{Never, Other, Query, Rejection, Success, UnknownPath};
-use super::faulty::{Change, On, faulty};
-use super::{comparison, mock, mock_of, side};
+use super::planted_fault::Change::{Answer, Around, Bare, Body, Closed, Header, Remove, Set, Status, Truncated, Twice};
+use super::planted_fault::On::{Never, Other, Query, Rejection, Success, UnknownPath};
+use super::planted_fault::{Change, On, planted_fault};
+use super::{comparison, mock, proxy, stateful_mock, target};
+use crate::support::{CONTRACT, MockServer};
 
 /// The operation under test, the changed responses, the change, the check that finds it, and a part of the finding's text.
 type Planted = (&'static str, On, Change, Check, &'static str);
@@ -179,20 +179,25 @@ fn every_check_has_a_planted_fault() {
     assert_eq!(planted.collect::<BTreeSet<_>>(), expected.collect());
 }
 
+/// Starts a mock with a fault, and returns its address.
+async fn faulty(mock: &MockServer, operation: &'static str, on: On, change: Change) -> String {
+    proxy::start(&mock.server.base_url, planted_fault(operation, on, change)).await
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_planted_fault_is_found() {
     let mock = mock();
-    let mut comparison = comparison(&mock.address, None).await;
+    let mut comparison = comparison(&mock, None).await;
     let mut missed = Vec::new();
-    let sound: BTreeSet<_> = PLANTED.iter().map(|(request, ..)| *request).collect();
-    let sound = sound.into_iter().map(|request| (request, Never, Bare, None));
-    let faults = PLANTED.iter().map(|(request, on, change, check, output)| (*request, *on, *change, Some((*check, *output))));
-    for (request, on, change, expected) in sound.chain(faults) {
-        comparison.target = side(&faulty(&mock.address, request, on, change).await).await;
-        comparison.selected = BTreeSet::from([request.to_owned()]);
+    let sound: BTreeSet<_> = PLANTED.iter().map(|(operation, ..)| *operation).collect();
+    let sound = sound.into_iter().map(|operation| (operation, Never, Bare, None));
+    let faults = PLANTED.iter().map(|(operation, on, change, check, text)| (*operation, *on, *change, Some((*check, *text))));
+    for (operation, on, change, expected) in sound.chain(faults) {
+        comparison.target = target(&faulty(&mock, operation, on, change).await).await;
+        comparison.selected = BTreeSet::from([operation.to_owned()]);
         let findings = comparison.run(|_| ()).await.findings;
-        if !is_told(&findings, request, expected) {
-            missed.push(format!("{request} {on:?} {change:?}: {expected:?} is not {findings:#?}"));
+        if !are_expected(&findings, operation, expected) {
+            missed.push(format!("{operation} {on:?} {change:?}: {expected:?} is not {findings:#?}"));
         }
     }
     assert!(PLANTED.len() >= 40);
@@ -202,68 +207,68 @@ async fn every_planted_fault_is_found() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_difference_from_reference_is_found() {
     let mock = mock();
-    let mut comparison = comparison(&mock.address, Some(&mock.address)).await;
-    for (request, on, change, check, output) in DIFFERENT {
-        comparison.selected = BTreeSet::from([(*request).to_owned()]);
-        comparison.target = side(&mock.address).await;
+    let mut comparison = comparison(&mock, Some(&mock)).await;
+    for (operation, on, change, check, text) in DIFFERENT {
+        comparison.selected = BTreeSet::from([(*operation).to_owned()]);
+        comparison.target = target(&mock.server.base_url).await;
         let same = comparison.run(|_| ()).await;
-        comparison.target = side(&faulty(&mock.address, request, *on, *change).await).await;
+        comparison.target = target(&faulty(&mock, operation, *on, *change).await).await;
 
         let findings = comparison.run(|_| ()).await.findings;
 
         assert_eq!(same.findings, []);
-        let tally = same.operation(request).unwrap().checks[check];
-        assert!(tally.made > 0, "{request}");
-        assert!(is_told(&findings, request, Some((*check, output))), "{request} {on:?} {change:?}: {findings:#?}");
+        let tally = same.operation(operation).unwrap().checks[check];
+        assert!(tally.made > 0, "{operation}");
+        assert!(are_expected(&findings, operation, Some((*check, text))), "{operation} {on:?} {change:?}: {findings:#?}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn missing_persistence_is_found() {
-    let mock = mock_of(MockSettings { is_stateful: true, ..MockSettings::default() });
-    for (request, changed, on, change, output) in UNKEPT {
-        let mut comparison = comparison(&mock.address, None).await;
-        comparison.selected = BTreeSet::from([request.to_owned()]);
+    let mock = stateful_mock();
+    for (operation, changed, on, change, text) in UNKEPT {
+        let mut comparison = comparison(&mock, None).await;
+        comparison.selected = BTreeSet::from([operation.to_owned()]);
         comparison.target.create_fixtures(&comparison.contract, 1, &comparison.selected).await.unwrap();
         let sound = comparison.run(|_| ()).await;
-        comparison.target.client = HttpClient::new(&faulty(&mock.address, changed, on, change).await).unwrap();
+        comparison.target.client = HttpClient::new(&faulty(&mock, changed, on, change).await).unwrap();
 
         let findings = comparison.run(|_| ()).await.findings;
 
         assert_eq!(sound.findings, []);
-        assert!(is_told(&findings, request, Some((Check::Persistence, output))), "{request}: {findings:#?}");
+        assert!(are_expected(&findings, operation, Some((Check::Persistence, text))), "{operation}: {findings:#?}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn unknown_values_of_extensible_lists_are_accepted() {
     let mock = mock();
-    let mut comparison = comparison(&mock.address, None).await;
+    let mut comparison = comparison(&mock, None).await;
     // An error code is different: it must be among those that the document's examples have for the operation.
-    for (request, on, member, value, expected) in [
+    for (operation, on, member, value, expected) in [
         ("event_get", Success, "/status", "\"Postponed\"", None),
         ("region_get", On::Status(412), "/code", "\"client.too-old\"", Some(Check::ErrorCode)),
     ] {
-        comparison.target = side(&faulty(&mock.address, request, on, Set(member, value)).await).await;
-        comparison.selected = BTreeSet::from([request.to_owned()]);
+        comparison.target = target(&faulty(&mock, operation, on, Set(member, value)).await).await;
+        comparison.selected = BTreeSet::from([operation.to_owned()]);
         let found: Vec<Check> = comparison.run(|_| ()).await.findings.iter().map(|finding| finding.check).collect();
-        assert_eq!(found, Vec::from_iter(expected), "{request}");
+        assert_eq!(found, Vec::from_iter(expected), "{operation}");
     }
 }
 
 /// Returns whether the expected finding is there; without an expectation, whether there are none.
-fn is_told(findings: &[Finding], request: &str, expected: Option<(Check, &str)>) -> bool {
-    let Some((check, output)) = expected else { return findings.is_empty() };
-    let is_it = |finding: &Finding| {
-        finding.check == check && finding.operation == request && finding.summary.contains(output) && !finding.curl.is_empty()
+fn are_expected(findings: &[Finding], operation: &str, expected: Option<(Check, &str)>) -> bool {
+    let Some((check, text)) = expected else { return findings.is_empty() };
+    let is_expected = |finding: &Finding| {
+        finding.check == check && finding.operation == operation && finding.summary.contains(text) && !finding.curl.is_empty()
     };
-    findings.iter().any(is_it)
+    findings.iter().any(is_expected)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn document_errors_are_found() {
     let mock = mock();
-    let document = boxoffice::contract::load().unwrap().document.clone();
+    let document = CONTRACT.document.clone();
     let in_document = |change: fn(&mut Value)| {
         let mut document = document.clone();
         change(&mut document);
@@ -274,24 +279,18 @@ async fn document_errors_are_found() {
         document["paths"].as_object_mut().unwrap().remove("/time").unwrap();
     });
 
-    let mut comparison = comparison(&mock.address, None).await;
+    let mut comparison = comparison(&mock, None).await;
     comparison.selected = BTreeSet::from(["region_get".to_owned()]);
     comparison.contract = example.into();
     let of_example = comparison.run(|_| ()).await.findings;
-    let other = super::Comparison::new(
-        undescribed,
-        side(&mock.address).await,
-        None,
-        1,
-        BTreeSet::new(),
-        &routes().openapi().unwrap(),
-        codes::all(),
-    );
+    let target = target(&mock.server.base_url).await;
+    let emitted = routes().openapi().unwrap();
+    let other = super::Comparison::new(undescribed, target, None, 1, BTreeSet::new(), &emitted, codes::all());
     let of_operation = other.run(|_| ()).await.findings;
 
     let place = "/paths/~1regions~1{region}/get/responses/200/content/application~1json/examples/region";
     assert_eq!((of_example[0].check, of_example[0].pointer.as_str()), (Check::Example, place), "{of_example:#?}");
-    let output: Vec<_> = of_operation.iter().map(|finding| (finding.check, finding.summary.as_str())).collect();
+    let found: Vec<_> = of_operation.iter().map(|finding| (finding.check, finding.summary.as_str())).collect();
     let expected = "GET /time: operation is absent in the document, present in the server";
-    assert_eq!(output, [(Check::Undocumented, expected)]);
+    assert_eq!(found, [(Check::Undocumented, expected)]);
 }

@@ -1,12 +1,15 @@
 //! A proxy in front of a sound server that breaks its behavior in one way.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::io;
 use std::sync::Arc;
 
+use boxoffice_openapi::RouteError;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, header};
-use http_body_util::Full;
-use hyper::body::Bytes;
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt, Full, StreamBody};
+use hyper::body::{Bytes, Frame};
 use parking_lot::Mutex;
 use serde_json::Value;
 
@@ -34,6 +37,8 @@ pub struct Fault {
 pub struct Call {
     /// The operationId; empty for undocumented paths and methods. HEAD belongs to the operation of GET.
     pub operation: &'static str,
+    /// False if the contract has no operation at the path.
+    pub is_path_known: bool,
     pub method: String,
     pub path: String,
     pub query: Vec<(String, String)>,
@@ -43,9 +48,12 @@ pub struct Call {
 
 /// A response.
 pub struct Answer {
+    /// 0 closes the connection without a response.
     pub status: u16,
     pub headers: HeaderMap,
     pub body: Bytes,
+    /// True if the connection is closed after half of the body.
+    pub is_truncated: bool,
 }
 
 /// Creates a fault that changes nothing yet.
@@ -171,7 +179,7 @@ impl Call {
         operation.is_some_and(|operation| operation.check(path, Some(&query), &self.headers, &self.body).is_ok())
     }
 
-    fn uri(&self) -> String {
+    pub fn uri(&self) -> String {
         if self.query.is_empty() {
             return self.path.clone();
         }
@@ -182,7 +190,7 @@ impl Call {
 
 impl Answer {
     pub fn new(status: u16, body: &Value) -> Self {
-        let mut answer = Self { status, headers: HeaderMap::new(), body: Bytes::new() };
+        let mut answer = Self { status, headers: HeaderMap::new(), body: Bytes::new(), is_truncated: false };
         answer.set_json(body);
         answer
     }
@@ -222,9 +230,9 @@ impl Answer {
 }
 
 /// Starts a proxy with a fault in front of a server, and returns its address.
-pub async fn start(server: &str, fault: Arc<Fault>) -> String {
+pub async fn start(server: &str, fault: impl Into<Arc<Fault>>) -> String {
     let http = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build().unwrap();
-    let proxy = Arc::new(Proxy { server: server.to_owned(), http, fault, memory: Mutex::default() });
+    let proxy = Arc::new(Proxy { server: server.to_owned(), http, fault: fault.into(), memory: Mutex::default() });
     serve_http(move |request| {
         let proxy = Arc::clone(&proxy);
         async move { proxy.forward(request).await }
@@ -241,14 +249,15 @@ struct Proxy {
 }
 
 impl Proxy {
-    async fn forward(&self, request: Request<Bytes>) -> io::Result<Response<Full<Bytes>>> {
+    async fn forward(&self, request: Request<Bytes>) -> io::Result<Response<BoxBody<Bytes, io::Error>>> {
         let (head, body) = request.into_parts();
         let path = head.uri.path().to_owned();
         let method = head.method.as_str().to_owned();
         let documented = CONTRACT.find(if method == "HEAD" { "GET" } else { &method }, CONTRACT.without_prefix(&path));
         let query = form_urlencoded::parse(head.uri.query().unwrap_or_default().as_bytes()).into_owned().collect();
+        let is_path_known = !matches!(documented, Err(RouteError::NotFound));
         let operation = documented.map_or("", |operation| operation.id.as_str());
-        let mut call = Call { operation, method, path, query, headers: head.headers, body };
+        let mut call = Call { operation, is_path_known, method, path, query, headers: head.headers, body };
         let early = (self.fault.before)(&mut call, &mut self.memory.lock());
         let mut answer = match early {
             Some(answer) => answer,
@@ -266,7 +275,8 @@ impl Proxy {
         if !is_head || self.fault.group != "methods" {
             answer.headers.remove(header::CONTENT_LENGTH);
         }
-        let mut response = Response::new(Full::new(if is_head { Bytes::new() } else { answer.body }));
+        let body = if is_head { Bytes::new() } else { answer.body };
+        let mut response = Response::new(if answer.is_truncated { truncated(&body) } else { full(body) });
         *response.status_mut() = StatusCode::from_u16(answer.status).unwrap();
         *response.headers_mut() = answer.headers;
         Ok(response)
@@ -282,6 +292,16 @@ impl Proxy {
         let request = if call.body.is_empty() { request } else { request.body(call.body.clone()) };
         let response = request.send().await.map_err(io::Error::other)?;
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
-        Ok(Answer { status, headers, body: response.bytes().await.map_err(io::Error::other)? })
+        Ok(Answer { status, headers, body: response.bytes().await.map_err(io::Error::other)?, is_truncated: false })
     }
+}
+
+fn full(body: Bytes) -> BoxBody<Bytes, io::Error> {
+    Full::new(body).map_err(|error: Infallible| match error {}).boxed()
+}
+
+fn truncated(body: &Bytes) -> BoxBody<Bytes, io::Error> {
+    let half = body.slice(..body.len() / 2);
+    let frames = [Ok(Frame::data(half)), Err(io::Error::other("it ends here"))];
+    StreamBody::new(futures::stream::iter(frames)).boxed()
 }
