@@ -9,8 +9,10 @@ mod callbacks;
 mod config_file;
 mod impairment;
 mod prefer_header;
+mod rejection;
 mod responses;
 mod state;
+mod valid_request;
 mod watcher;
 
 use std::collections::HashMap;
@@ -18,35 +20,30 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use boxoffice_http::client_version::ClientVersion;
-use boxoffice_http::error::{Code, Error, FieldError};
+use boxoffice_http::error::{Code, Error};
 use boxoffice_http::{
     ApiError, AuthorizedRequest, GracefulShutdown, IncomingRequest, Listener, RejectedRequest, RequestHandler, ServerHandle,
     check_version, etag, serve,
 };
 use boxoffice_openapi::{Contract, Operation, ParsedRequest};
 use boxoffice_reference::ReferencePages;
-use callbacks::{CallbackSender, server_url};
+use callbacks::CallbackSender;
 use dropshot::Body;
 use futures::future::BoxFuture;
 use http::request::Parts;
-use http::{HeaderName, HeaderValue, Method, Response, StatusCode, header};
+use http::{Method, Response, StatusCode, header};
 use impairment::Impairment;
-use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
-use prefer_header::{PREFER, PREFERENCE_APPLIED, PreferHeader};
-use responses::{GeneratedResponses, OperationResponses, RenderContext, SelectionError};
-use serde_json::json;
-use sha2::{Digest, Sha256};
-use slog::{Logger, error, info};
-use state::{MockRequest, MockStore};
+use prefer_header::PreferHeader;
+use responses::{GeneratedResponses, OperationResponses, RenderContext};
+use slog::Logger;
+use state::MockStore;
 use tokio::sync::Mutex;
+use valid_request::ValidRequest;
 
 pub use callbacks::CallbackTargets;
 pub use config_file::MockConfigFile;
 pub use impairment::{DelayRange, FaultRule};
 pub use watcher::FileWatcher;
-
-/// Reason of a rejection, for documents whose errors have no place for it.
-const MOCK_REFUSAL: HeaderName = HeaderName::from_static("x-mock-refusal");
 
 /// Settings of a mock.
 #[derive(Debug, Clone, Default)]
@@ -91,28 +88,6 @@ struct Mock {
     scheme: &'static str,
     reference_pages: Arc<ReferencePages>,
     log: Logger,
-}
-
-/// A rejection of a request.
-struct Rejection {
-    status: StatusCode,
-    /// The reason, for the client and the log.
-    reason: String,
-    /// The platform's JSON body.
-    body: Vec<u8>,
-}
-
-impl Rejection {
-    fn new(status: StatusCode, code: &str, reason: String) -> Self {
-        let body = json!({ "message": reason, "code": code }).to_string().into_bytes();
-        Self { status, reason, body }
-    }
-}
-
-impl From<&ApiError> for Rejection {
-    fn from(error: &ApiError) -> Self {
-        Self { status: error.status(), reason: error.to_string(), body: error.body().unwrap_or_default() }
-    }
 }
 
 /// Starts a mock of a document.
@@ -195,7 +170,7 @@ impl RequestHandler for Mock {
 
     async fn reject(&self, request: RejectedRequest<'_, Self>, error: ApiError) -> Result<Response<Body>, ApiError> {
         self.delay(request.principal.and_then(|prefer| prefer.as_deref())).await;
-        self.reject(request.contract, request.operation, error)
+        self.respond_rejected(request.contract, request.operation, error.into())
     }
 
     async fn respond(&self, request: AuthorizedRequest<'_, Self>) -> Result<Response<Body>, ApiError> {
@@ -204,15 +179,16 @@ impl RequestHandler for Mock {
         let prefer = prefer.as_deref();
         self.delay(prefer).await;
         if let Some(status) = self.impairment.next_fault(operation) {
-            return Ok(self.respond_fault(contract, operation, status));
+            return self.respond_fault(contract, operation, status);
         }
         // The check of `If-Match` and the change are one step.
         let may_change = self.store.is_some() && operation.method != "GET";
         let changing = if may_change { Some(self.changes.lock().await) } else { None };
         if !prefer.is_some_and(PreferHeader::selects_response) && self.fails_if_match(contract, operation, head).await? {
-            return self.reject(contract, operation, Code::RESOURCE_CHANGED.into());
+            return self.respond_rejected(contract, operation, ApiError::from(Code::RESOURCE_CHANGED).into());
         }
-        let mut response = self.respond(contract, operation, prefer, head, &request.arguments)?;
+        let valid = ValidRequest { contract, operation, prefer, head, arguments: &request.arguments };
+        let mut response = self.build_response(&valid)?;
         drop(changing);
         if let Some(callbacks) =
             self.callbacks.as_ref().filter(|_| response.status().is_success() && !operation.callbacks.is_empty())
@@ -233,79 +209,12 @@ impl RequestHandler for Mock {
 }
 
 impl Mock {
-    fn responses_of(&self, operation: &Operation) -> Option<&OperationResponses> {
-        self.responses.get(&operation.pointer)
-    }
-
-    fn render_context<'a>(&'a self, contract: &'a Contract) -> RenderContext<'a> {
-        RenderContext { contract, seed: self.settings.seed, log: &self.log, generated: &self.generated }
-    }
-
     /// Waits for the delay that the client prefers, or else for the next one of the settings.
     async fn delay(&self, prefer: Option<&PreferHeader>) {
         let preferred = prefer.and_then(|prefer| prefer.delay);
         if let Some(delay) = preferred.or_else(|| self.impairment.next_delay()) {
             tokio::time::sleep(delay).await;
         }
-    }
-
-    /// Returns a request's own seed, so that different requests get different data. The server's path prefix has no influence.
-    fn request_seed(&self, contract: &Contract, head: &Parts, arguments: &ParsedRequest) -> u64 {
-        let mut hash = Sha256::new();
-        hash.update(self.settings.seed.to_be_bytes());
-        hash.update(head.method.as_str());
-        hash.update(contract.without_prefix(head.uri.path()));
-        hash.update(head.uri.query().map(|query| format!("?{query}")).unwrap_or_default());
-        if !arguments.body.is_null() {
-            hash.update(arguments.body.to_string());
-        }
-        hash.finalize().iter().take(8).fold(0, |seed, byte| seed << 8 | u64::from(*byte))
-    }
-
-    /// Rejects a request with the platform's error, unless the document declares another status or errors of another shape.
-    fn reject(&self, contract: &Contract, operation: &Operation, error: ApiError) -> Result<Response<Body>, ApiError> {
-        let rejection = Rejection::from(&error);
-        let response = self.declared_rejection(contract, operation, &rejection);
-        response.ok_or(error)
-    }
-
-    /// Returns the response to a request that fails by a rule.
-    fn respond_fault(&self, contract: &Contract, operation: &Operation, status: StatusCode) -> Response<Body> {
-        let reason = "The request fails by a rule of the mock.".to_owned();
-        let fault = Rejection::new(status, "mock.fault", reason);
-        let mut response = match operation.response_for(status.as_u16()) {
-            Some(_) => self.respond_rejected(contract, operation, &fault),
-            None => platform_error(status, &fault.body),
-        };
-        if matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
-            response.headers_mut().entry(header::RETRY_AFTER).or_insert(HeaderValue::from_static("1"));
-        }
-        response
-    }
-
-    /// Returns the response to a rejected request.
-    fn respond_rejected(&self, contract: &Contract, operation: &Operation, rejection: &Rejection) -> Response<Body> {
-        self.declared_rejection(contract, operation, rejection)
-            .unwrap_or_else(|| platform_error(rejection.status, &rejection.body))
-    }
-
-    /// Returns the response that the document declares for a rejection; `None` if the platform's own error fits. An error of another
-    /// shape may have no place for the reason, which is therefore also sent in a header and logged.
-    fn declared_rejection(&self, contract: &Contract, operation: &Operation, rejection: &Rejection) -> Option<Response<Body>> {
-        let status = declared_status(operation, rejection.status);
-        let spec = operation.response_for(status.as_u16())?;
-        let headers = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))].into_iter().collect();
-        if spec.violations(&headers, &rejection.body).is_empty() {
-            return (status != rejection.status).then(|| platform_error(status, &rejection.body));
-        }
-        let prefer = PreferHeader { code: Some(status.as_u16()), ..PreferHeader::default() };
-        let selected = self.responses_of(operation)?.select(operation, Some(&prefer), None).ok()?;
-        let reason = rejection.reason.as_str();
-        info!(self.log, "request rejected"; "operation" => &operation.id, "status" => status.as_u16(), "reason" => reason);
-        // If the body can't be generated, the platform's error is better than a 500.
-        let mut response = selected.render_error(&self.render_context(contract), reason, self.settings.seed).ok()?;
-        response.headers_mut().extend(HeaderValue::try_from(reason).ok().map(|reason| (MOCK_REFUSAL, reason)));
-        Some(response)
     }
 
     /// Returns whether `If-Match` doesn't match the response to a GET of this path. If that GET fails, the operation itself
@@ -318,7 +227,9 @@ impl Mock {
         let mut get_head = head.clone();
         get_head.method = Method::GET;
         get_head.uri = head.uri.path().parse().map_err(anyhow::Error::from).map_err(Error::Internal)?;
-        let Ok(response) = self.respond(contract, get, None, &get_head, &ParsedRequest::default()) else { return Ok(false) };
+        let arguments = &ParsedRequest::default();
+        let get = ValidRequest { contract, operation: get, prefer: None, head: &get_head, arguments };
+        let Ok(response) = self.build_response(&get) else { return Ok(false) };
         // The document may have an error of its own for a missing resource.
         if !response.status().is_success() {
             return Ok(false);
@@ -326,119 +237,6 @@ impl Mock {
         let tag = etag::etag_of(&etag::collect_body(response.into_body()).await?);
         Ok(!etag::matches_strong(head.headers.get_all(header::IF_MATCH), &tag))
     }
-
-    /// Returns a response from the stored resources, or else from the document.
-    fn respond(
-        &self,
-        contract: &Contract,
-        operation: &Operation,
-        prefer: Option<&PreferHeader>,
-        head: &Parts,
-        arguments: &ParsedRequest,
-    ) -> Result<Response<Body>, ApiError> {
-        let mut errors = prefer.map(|prefer| prefer.errors.clone()).unwrap_or_default();
-        let Some(responses) = self.responses_of(operation).filter(|_| !operation.responses.is_empty()) else {
-            let reason = format!("The document declares no response of {} {}.", operation.method, operation.path);
-            return Ok(platform_error(
-                StatusCode::NOT_IMPLEMENTED,
-                &Rejection::new(StatusCode::NOT_IMPLEMENTED, "response.undeclared", reason).body,
-            ));
-        };
-        // The platform sends JSON to every client.
-        let accept = head.headers.get_all(header::ACCEPT).iter().filter_map(|line| line.to_str().ok());
-        let accept: Vec<_> = accept.filter(|_| !operation.is_builtin).collect();
-        let accept = (!accept.is_empty()).then(|| accept.join(","));
-        let selected = match responses.select(operation, prefer, accept.as_deref()) {
-            Ok(selected) => Some(selected),
-            Err(SelectionError::UnknownPreference(detail)) => {
-                errors.push(FieldError::invalid(PREFER, detail));
-                None
-            }
-            Err(SelectionError::NotAcceptable(types)) => {
-                let reason = format!("The response has none of the accepted media types. Accept one of: {types}.");
-                let rejection = Rejection::new(StatusCode::NOT_ACCEPTABLE, "media-type.not-acceptable", reason);
-                return Ok(self.respond_rejected(contract, operation, &rejection));
-            }
-            Err(SelectionError::XmlNotGenerated) => {
-                let reason = "The mock generates no XML. Add an example as text to the document, or accept JSON.".to_owned();
-                let rejection = Rejection::new(StatusCode::NOT_IMPLEMENTED, "xml.not-generated", reason);
-                return Ok(self.respond_rejected(contract, operation, &rejection));
-            }
-        };
-        let Some(selected) = selected.filter(|_| errors.is_empty()) else {
-            return self.reject(contract, operation, Error::Invalid(errors).into());
-        };
-        let seed = || self.request_seed(contract, head, arguments);
-        let context = self.render_context(contract);
-        let path = contract.without_prefix(head.uri.path());
-        let prefix = head.uri.path().strip_suffix(path).unwrap_or_default();
-        let mut numbers = None;
-        let stored = match self.store.as_ref().filter(|_| !prefer.is_some_and(PreferHeader::selects_response)) {
-            Some(store) => {
-                let request =
-                    MockRequest { operation, path, prefix, arguments, selected: &selected, context: &context, seed: seed() };
-                match store.respond(&request) {
-                    Ok(stored) => stored,
-                    Err(error) => return self.reject(contract, operation, error.into()),
-                }
-            }
-            None => None,
-        };
-        let response = match stored {
-            Some(stored) => {
-                numbers = stored.numbers;
-                let path = stored.location.map(|path| format!("{prefix}{}", percent_encode(&path)));
-                let path = stored.value["self"].as_str().map(str::to_owned).or(path);
-                // The document may demand an absolute URI.
-                let url = path.iter().map(|path| server_url(self.scheme, head) + path);
-                let locations: Vec<_> = path.iter().cloned().chain(url).collect();
-                selected.render_body(&context, &stored.value, &locations)
-            }
-            None => selected.render(&context, prefer.is_some_and(|prefer| prefer.is_dynamic), seed),
-        };
-        let mut response = match response {
-            Ok(response) => response,
-            Err(error) => {
-                let reason = format!("The response can't be generated: {error:#}");
-                error!(self.log, "response not generated"; "operation" => &operation.id, "cause" => &reason);
-                let rejection = Rejection::new(StatusCode::INTERNAL_SERVER_ERROR, "response.not-generated", reason);
-                return Ok(self.respond_rejected(contract, operation, &rejection));
-            }
-        };
-        if let Some(numbers) = numbers {
-            for (name, value) in response.headers_mut().iter_mut() {
-                if let Some(number) = numbers.of_header(name.as_str()) {
-                    *value = number.into();
-                }
-            }
-        }
-        let applied = prefer.and_then(PreferHeader::applied);
-        response.headers_mut().extend(applied.map(|applied| (PREFERENCE_APPLIED, applied)));
-        Ok(response)
-    }
-}
-
-/// Returns a path of the store as the path of a URI. The store's paths are percent-decoded, except for `%2F`.
-fn percent_encode(path: &str) -> String {
-    // The percent sign, and the characters that RFC 3986 does not allow in a path.
-    const RESERVED: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'%').add(b'<').add(b'>').add(b'?').add(b'[');
-    const RESERVED_IN_PATH: &AsciiSet = &RESERVED.add(b'\\').add(b']').add(b'^').add(b'`').add(b'{').add(b'|').add(b'}');
-    utf8_percent_encode(path, RESERVED_IN_PATH).to_string().replace("%252F", "%2F")
-}
-
-/// Returns the status of a rejection: 422 for invalid arguments if the document declares it and not 400.
-fn declared_status(operation: &Operation, status: StatusCode) -> StatusCode {
-    let is_declared = |status: StatusCode| operation.statuses.contains(&status.as_u16());
-    let is_422 = status == StatusCode::BAD_REQUEST && !is_declared(status) && is_declared(StatusCode::UNPROCESSABLE_ENTITY);
-    if is_422 { StatusCode::UNPROCESSABLE_ENTITY } else { status }
-}
-
-/// Returns an error response with the platform's JSON body.
-fn platform_error(status: StatusCode, body: &[u8]) -> Response<Body> {
-    let mut response = Response::new(Body::from(body.to_vec()));
-    *response.status_mut() = status;
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    response
 }
 
 /// Returns whether the document declares an `ETag` for this response.

@@ -130,7 +130,7 @@ impl MockStore {
     ///
     /// # Errors
     /// 404 if the requested item or one of its parents doesn't exist, or a list has no such page.
-    pub fn respond(&self, request: &MockRequest<'_>) -> Result<Option<MockBody>, Error> {
+    pub fn execute(&self, request: &MockRequest<'_>) -> Result<Option<MockBody>, Error> {
         let path = normalize_path(request.path);
         let template = template(request.operation);
         let resources = &mut *self.resources.lock();
