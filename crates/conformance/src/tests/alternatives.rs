@@ -6,7 +6,10 @@ use http::{Request, Response};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::{comparison, findings, json_response, start, unrouted};
+use super::{
+    Store, comparison, error, findings, id_in, id_variable, is_valid, json_answer, json_body, json_response, sent, start,
+    unrouted,
+};
 use crate::model::{Check, Report};
 
 fn document() -> Value {
@@ -29,74 +32,55 @@ fn document() -> Value {
             "discriminator": { "propertyName": "kind", "mapping": { "ebook": "#/components/schemas/Ebook", "paper": "#/components/schemas/Paper" } } },
     });
     let book = json!({ "$ref": "#/components/schemas/Book" });
-    let answer = |schema: &Value| json!({ "description": "", "content": { "application/json": { "schema": schema } } });
-    let error = answer(&json!({ "type": "object" }));
-    let body = |example: Option<Value>| {
-        let mut content = json!({ "schema": book });
-        content.as_object_mut().unwrap().extend(example.map(|example| ("example".to_owned(), example)));
-        json!({ "required": true, "content": { "application/json": content } })
-    };
-    let example = json!({ "kind": "ebook", "title": "Rust", "notes": "New", "format": "epub" });
-    json!({
-        "openapi": "3.0.3",
-        "info": { "title": "books", "version": "1" },
-        "components": { "schemas": schemas },
-        "paths": {
-            "/books": { "post": { "operationId": "create", "requestBody": body(Some(example)),
-                "responses": { "201": answer(&book), "400": error } } },
-            "/books/{id}": {
-                "parameters": [{ "name": "id", "in": "path", "required": true, "schema": { "type": "integer", "minimum": 1 } }],
-                "get": { "operationId": "read", "responses": { "200": answer(&book), "400": error, "404": error } },
-                "put": { "operationId": "replace", "requestBody": body(None),
-                    "responses": { "200": answer(&book), "400": error, "404": error } },
-            },
+    let (answer, error) = (json_answer(&book), error());
+    let body = json_body(&book, json!({ "kind": "ebook", "title": "Rust", "notes": "New", "format": "epub" }));
+    let mut body_without_example = body.clone();
+    body_without_example["content"]["application/json"].as_object_mut().unwrap().shift_remove("example");
+    let paths = json!({
+        "/books": { "post": { "operationId": "create", "requestBody": body, "responses": { "201": answer, "400": error } } },
+        "/books/{id}": {
+            "parameters": id_variable(),
+            "get": { "operationId": "read", "responses": { "200": answer, "400": error, "404": error } },
+            "put": { "operationId": "replace", "requestBody": body_without_example,
+                "responses": { "200": answer, "400": error, "404": error } },
         },
-    })
+    });
+    let mut document = super::document("books", paths);
+    document["components"] = json!({ "schemas": schemas });
+    document
 }
 
 /// Compares the server with its document.
 async fn compare(fault: &'static str) -> Report {
     let contract = Contract::new(document()).unwrap();
-    let books: Mutex<Vec<Value>> = Mutex::default();
+    let books: Mutex<Store> = Mutex::default();
     let address = start(move |request: &Request<Bytes>| answer(&contract, &mut books.lock(), request, fault)).await;
     comparison(document(), None, &address).await.run(|_| ()).await
 }
 
-fn answer(contract: &Contract, books: &mut Vec<Value>, request: &Request<Bytes>, fault: &str) -> Response<String> {
-    let path = request.uri().path();
-    let operation = match contract.find(request.method().as_str(), path) {
+fn answer(contract: &Contract, books: &mut Store, request: &Request<Bytes>, fault: &str) -> Response<String> {
+    let operation = match contract.find(request.method().as_str(), request.uri().path()) {
         Ok(operation) => operation,
         Err(error) => return unrouted(error),
     };
-    let body = serde_json::from_slice::<Value>(request.body()).unwrap_or_default();
-    let is_valid = operation.check(path, request.uri().query(), request.headers(), request.body()).is_ok();
+    let mut body = sent(request);
     let is_paper = body["kind"] == "paper" && fault == "validates no paper";
-    let is_accepted = is_valid || (fault == "validates nothing" || is_paper) && body.is_object();
+    let is_accepted = is_valid(operation, request) || (fault == "validates nothing" || is_paper) && body.is_object();
     if !is_accepted {
         return json_response(400, &json!({}));
     }
-    let index = path.strip_prefix("/books/").and_then(|id| id.parse::<usize>().ok()).map(|id| id.wrapping_sub(1));
-    let with_id = |index: usize| {
-        let mut book = body.clone();
-        book["id"] = json!(index + 1);
-        if fault == "loses notes" {
-            book.as_object_mut().unwrap().shift_remove("notes");
+    if fault == "loses notes" && body.is_object() {
+        body.as_object_mut().unwrap().shift_remove("notes");
+    }
+    let existing = id_in(request).filter(|id| books.resources.contains_key(id));
+    match (operation.id.as_str(), existing) {
+        ("create", _) => books.create(body),
+        ("replace", Some(id)) if fault == "replaces nothing" => {
+            body["id"] = json!(id);
+            json_response(200, &body)
         }
-        book
-    };
-    match (request.method().as_str(), index) {
-        ("POST", _) => {
-            books.push(with_id(books.len()));
-            json_response(201, books.last().unwrap())
-        }
-        ("PUT", Some(index)) if index < books.len() => {
-            if fault != "replaces nothing" {
-                books[index] = with_id(index);
-            }
-            json_response(200, &with_id(index))
-        }
-        (_, Some(index)) if index < books.len() => json_response(200, &books[index]),
-        _ => json_response(404, &json!({})),
+        ("replace", Some(id)) => books.replace(id, body),
+        _ => books.respond(request),
     }
 }
 

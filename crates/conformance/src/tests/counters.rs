@@ -5,7 +5,7 @@ use http::{Request, Response};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::{comparison, findings, json_response, response, start};
+use super::{comparison, error, findings, id_variable, json_answer, json_body, json_response, response, start};
 
 fn document() -> Value {
     let note = json!({ "type": "object", "required": ["text"], "properties": {
@@ -13,28 +13,23 @@ fn document() -> Value {
         "text": { "type": "string", "minLength": 1 },
         "reads": { "type": "integer", "readOnly": true },
     } });
-    let answer = json!({ "description": "", "content": { "application/json": { "schema": note } } });
-    let error = json!({ "description": "", "content": { "application/json": { "schema": { "type": "object" } } } });
-    let body = json!({ "required": true, "content": { "application/json": { "schema": note, "example": { "text": "Hello" } } } });
+    let (answer, body) = (json_answer(&note), json_body(&note, json!({ "text": "Hello" })));
     let condition = json!([{ "name": "If-Match", "in": "header", "schema": { "type": "string" } }]);
     let errors = |mut responses: Value| {
-        ["400", "404", "412"].into_iter().for_each(|status| responses[status] = error.clone());
+        ["400", "404", "412"].into_iter().for_each(|status| responses[status] = error());
         responses
     };
-    json!({
-        "openapi": "3.0.3",
-        "info": { "title": "notes", "version": "1" },
-        "paths": {
-            "/notes": { "post": { "operationId": "create", "requestBody": body, "responses": errors(json!({ "201": answer })) } },
-            "/notes/{id}": {
-                "parameters": [{ "name": "id", "in": "path", "required": true, "schema": { "type": "integer", "minimum": 1 } }],
-                "get": { "operationId": "read", "responses": errors(json!({ "200": answer })) },
-                "put": { "operationId": "replace", "parameters": condition, "requestBody": body,
-                    "responses": errors(json!({ "200": answer })) },
-                "delete": { "operationId": "remove", "responses": errors(json!({ "204": { "description": "" } })) },
-            },
+    let paths = json!({
+        "/notes": { "post": { "operationId": "create", "requestBody": body, "responses": errors(json!({ "201": answer })) } },
+        "/notes/{id}": {
+            "parameters": id_variable(),
+            "get": { "operationId": "read", "responses": errors(json!({ "200": answer })) },
+            "put": { "operationId": "replace", "parameters": condition, "requestBody": body,
+                "responses": errors(json!({ "200": answer })) },
+            "delete": { "operationId": "remove", "responses": errors(json!({ "204": { "description": "" } })) },
         },
-    })
+    });
+    super::document("notes", paths)
 }
 
 /// Compares the server, which is correct apart from one fault. Returns the findings about resources and tags.

@@ -11,7 +11,7 @@ use http::{Request, Response};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::{comparison, findings, json_response, response, start};
+use super::{comparison, document, error, findings, json_answer, json_response, response, start};
 use crate::comparison::Comparison;
 use crate::model::{Check, Report};
 use crate::operation_under_test::OperationUnderTest;
@@ -64,34 +64,33 @@ impl PetServer {
     fn document(&self) -> Value {
         let (id, name) = (json!({ "type": "string", "readOnly": true }), json!({ "type": "string", "minLength": 1 }));
         let pet = json!({ "type": "object", "required": ["name"], "properties": { self.identifier: id, "name": name } });
-        let answer = |schema: &Value| json!({ "description": "", "content": { "application/json": { "schema": schema } } });
-        let error = answer(&json!({ "type": "object" }));
+        let (answer, error) = (json_answer(&pet), error());
         let body = json!({ "content": { "application/json": { "schema": pet, "example": { "name": "Rex" } } } });
         let mut collection = json!({ "get": {
-            "operationId": "list", "responses": { "200": answer(&json!({ "type": "array", "items": pet })) },
+            "operationId": "list", "responses": { "200": json_answer(&json!({ "type": "array", "items": pet })) },
         } });
         if self.has_post {
             let success = self.created.0.to_string();
             collection["post"] = json!({
-                "operationId": "create", "requestBody": body, "responses": { success: answer(&json!({})), "400": error },
+                "operationId": "create", "requestBody": body, "responses": { success: json_answer(&json!({})), "400": error },
             });
         }
         let mut item = json!({
             "parameters": [{ "name": self.identifier, "in": "path", "required": true, "schema": self.schema }],
-            "get": { "operationId": "read", "responses": { "200": answer(&pet), "404": error } },
+            "get": { "operationId": "read", "responses": { "200": answer, "404": error } },
         });
         for method in self.methods {
             item[*method] = match *method {
                 "delete" => json!({ "operationId": "remove", "responses": { "204": { "description": "" }, "404": error } }),
                 _ => json!({
-                    "operationId": "update", "requestBody": body, "responses": { "200": answer(&pet), "400": error, "404": error },
+                    "operationId": "update", "requestBody": body, "responses": { "200": answer, "400": error, "404": error },
                 }),
             };
         }
         let paths =
             [(format!("/pets{}", self.slash), collection), (format!("/pets/{{{}}}{}", self.identifier, self.slash), item)];
         let paths: Value = paths.into_iter().collect();
-        json!({ "openapi": "3.0.3", "info": { "title": "pets", "version": "1" }, "paths": paths })
+        document("pets", paths)
     }
 
     fn answer(&self, request: &Request<Bytes>, pets: &mut Pets) -> Response<String> {
@@ -285,11 +284,12 @@ async fn resource_is_created_below_one_that_exists() {
     let answer = json!({ "description": "", "content": { "application/json": {} } });
     let variable = |name: &str| json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } });
     let operation = |id: &str, status: &str| json!({ "operationId": id, "responses": { status: answer, "404": answer } });
-    let document = json!({ "openapi": "3.0.3", "info": { "title": "notes", "version": "1" }, "paths": {
+    let paths = json!({
         "/users": { "get": operation("users", "200") },
         "/users/{user}/notes": { "parameters": [variable("user")], "post": operation("create", "201") },
         "/users/{user}/notes/{note}": { "parameters": [variable("user"), variable("note")], "delete": operation("remove", "204") },
-    } });
+    });
+    let document = document("notes", paths);
     let address = start(|request| match (request.method().as_str(), request.uri().path()) {
         ("GET", "/users") => json_response(200, &json!([{ "id": "7" }])),
         ("POST", "/users/7/notes") => json_response(201, &json!({ "id": "1" })),

@@ -6,7 +6,7 @@ use http::Request;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::{comparison, findings, json_response, start};
+use super::{comparison, error, findings, is_valid, json_response, rejection, start, unrouted};
 
 fn document(media_type: &str) -> Value {
     let form = json!({ "type": "object", "required": ["user", "age"], "properties": {
@@ -19,16 +19,11 @@ fn document(media_type: &str) -> Value {
 }
 
 fn document_of(media_type: &str, form: &Value) -> Value {
-    let answer = json!({ "description": "", "content": { "application/json": { "schema": { "type": "object" } } } });
     let encoding = json!({ "address": { "contentType": "application/json" } });
     let body = json!({ "required": true, "content": { media_type: { "schema": form, "encoding": encoding } } });
-    json!({
-        "openapi": "3.0.3",
-        "info": { "title": "forms", "version": "1" },
-        "paths": { "/forms": { "post": {
-            "operationId": "send", "requestBody": body, "responses": { "200": answer, "400": answer },
-        } } },
-    })
+    let responses = json!({ "200": error(), "400": error() });
+    let paths = json!({ "/forms": { "post": { "operationId": "send", "requestBody": body, "responses": responses } } });
+    super::document("forms", paths)
 }
 
 /// Compares a server that accepts each form which contains a text. Returns the findings about arguments and valid requests.
@@ -39,14 +34,11 @@ async fn found(media_type: &str, accepted: &'static str) -> Vec<String> {
 async fn found_with(document: Value, accepted: &'static str) -> Vec<String> {
     let contract = Contract::new(document.clone()).unwrap();
     let address = start(move |request: &Request<Bytes>| {
-        let path = request.uri().path();
-        let Ok(operation) = contract.find(request.method().as_str(), path) else { return json_response(404, &json!({})) };
-        let is_valid = operation.check(path, None, request.headers(), request.body()).is_ok();
-        let is_accepted = is_valid || String::from_utf8_lossy(request.body()).contains(accepted);
-        json_response(if is_accepted { 200 } else { 400 }, &json!({}))
+        let rejection = rejection(&contract, request);
+        let is_accepted = String::from_utf8_lossy(request.body()).contains(accepted);
+        rejection.filter(|response| response.status() != 400 || !is_accepted).unwrap_or_else(|| json_response(200, &json!({})))
     });
-    let report = comparison(document, None, &address.await).await.run(|_| ()).await;
-    findings(&report).into_iter().filter(|finding| !finding.contains("method.other")).collect()
+    findings(&comparison(document, None, &address.await).await.run(|_| ()).await)
 }
 
 #[tokio::test]
@@ -102,17 +94,17 @@ async fn found_of_alternatives(media_type: &str, accepted: &'static str) -> Vec<
     let document = document_of(media_type, &form);
     let contract = Contract::new(document.clone()).unwrap();
     let address = start(move |request: &Request<Bytes>| {
-        let path = request.uri().path();
-        let Ok(operation) = contract.find(request.method().as_str(), path) else { return json_response(404, &json!({})) };
+        let operation = match contract.find(request.method().as_str(), request.uri().path()) {
+            Ok(operation) => operation,
+            Err(error) => return unrouted(error),
+        };
         let body = String::from_utf8_lossy(request.body());
-        let is_valid = operation.check(path, None, request.headers(), request.body()).is_ok();
         let is_multipart = request.headers()["content-type"].to_str().unwrap().starts_with("multipart/");
         // A file is sent as one.
         let is_file = !is_multipart || body.contains("name=\"file\"") == body.contains("filename=");
-        json_response(if is_valid && is_file || body.contains(accepted) { 200 } else { 400 }, &json!({}))
+        json_response(if is_valid(operation, request) && is_file || body.contains(accepted) { 200 } else { 400 }, &json!({}))
     });
-    let report = comparison(document, None, &address.await).await.run(|_| ()).await;
-    findings(&report).into_iter().filter(|finding| !finding.contains("method.other")).collect()
+    findings(&comparison(document, None, &address.await).await.run(|_| ()).await)
 }
 
 #[tokio::test]

@@ -3,11 +3,11 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
-use http::{Request, Response};
+use http::Request;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::{comparison, findings, start};
+use super::{Store, comparison, document, findings, json_answer, json_response, start, variable};
 
 const PETS: [(&str, &str); 3] = [("Bella", "cat"), ("apple", "dog"), ("Zorro", "dog")];
 
@@ -26,16 +26,10 @@ fn listed(pets: Vec<(&str, &str)>) -> Value {
 /// Compares a server that returns a list, and returns the findings.
 async fn found_in(parameters: Value, answer: impl Fn(&str) -> Value + Send + Sync + 'static) -> Vec<String> {
     let pet = json!({ "type": "object", "properties": { "name": { "type": "string" }, "species": { "type": "string" } } });
-    let list = json!({ "description": "", "content": { "application/json": { "schema": { "type": "array", "items": pet } } } });
-    let document = json!({
-        "openapi": "3.0.3",
-        "info": { "title": "pets", "version": "1" },
-        "paths": { "/pets": { "get": { "operationId": "list", "parameters": parameters, "responses": { "200": list } } } },
-    });
-    let address = start(move |request: &Request<_>| {
-        let body = answer(request.uri().query().unwrap_or_default());
-        Response::builder().header("content-type", "application/json").body(body.to_string()).unwrap()
-    });
+    let list = json_answer(&json!({ "type": "array", "items": pet }));
+    let list = json!({ "operationId": "list", "parameters": parameters, "responses": { "200": list } });
+    let document = document("pets", json!({ "/pets": { "get": list } }));
+    let address = start(move |request: &Request<_>| json_response(200, &answer(request.uri().query().unwrap_or_default())));
     let report = comparison(document, None, &address.await).await.run(|_| ()).await;
     findings(&report).into_iter().filter(|finding| finding.starts_with("list list.")).collect()
 }
@@ -93,49 +87,38 @@ async fn found_in_collection(schema: Value, answer: impl Fn(Vec<Value>, bool) ->
     let pet = json!({ "type": "object", "required": ["name"], "properties": {
         "id": { "type": "integer", "readOnly": true }, "name": { "type": "string", "minLength": 1 },
     } });
-    let answered = |schema: &Value| json!({ "description": "", "content": { "application/json": { "schema": schema } } });
-    let document = json!({
-        "openapi": "3.0.3",
-        "info": { "title": "pets", "version": "1" },
-        "paths": {
-            "/pets": {
-                "get": {
-                    "operationId": "list",
-                    "parameters": [{ "name": "limit", "in": "query", "schema": { "type": "integer" } }],
-                    "responses": { "200": answered(&schema) },
-                },
-                "post": {
-                    "operationId": "create",
-                    "requestBody": { "content": { "application/json": { "schema": pet } } },
-                    "responses": { "201": answered(&pet) },
-                },
+    let paths = json!({
+        "/pets": {
+            "get": {
+                "operationId": "list",
+                "parameters": [{ "name": "limit", "in": "query", "schema": { "type": "integer" } }],
+                "responses": { "200": json_answer(&schema) },
             },
-            "/pets/{id}": { "get": {
-                "parameters": [{ "name": "id", "in": "path", "required": true, "schema": { "type": "integer" } }],
-                "responses": { "200": answered(&pet), "404": answered(&json!({})) },
-            } },
+            "post": {
+                "operationId": "create",
+                "requestBody": { "content": { "application/json": { "schema": pet } } },
+                "responses": { "201": json_answer(&pet) },
+            },
         },
+        "/pets/{id}": { "get": {
+            "parameters": variable("id", json!({ "type": "integer" })),
+            "responses": { "200": json_answer(&pet), "404": json_answer(&json!({})) },
+        } },
     });
-    let pets: Vec<Value> = (1..=9).map(|id| json!({ "id": id, "name": format!("Pet {id}") })).collect();
+    let mut pets = Store::default();
+    for number in 1..=9 {
+        pets.create(json!({ "name": format!("Pet {number}") }));
+    }
     let pets = Mutex::new(pets);
     let address = start(move |request: &Request<Bytes>| {
         let mut pets = pets.lock();
-        let id = request.uri().path().rsplit('/').next().unwrap();
-        let (status, body) = match (request.method().as_str(), id) {
-            ("GET", "pets") => (200, answer(pets.iter().take(7).cloned().collect(), pets.len() > 7)),
-            ("POST", "pets") => {
-                let mut pet: Value = serde_json::from_slice(request.body()).unwrap_or_default();
-                pet["id"] = json!(pets.len() + 1);
-                pets.push(pet.clone());
-                (201, pet)
-            }
-            (_, id) => match pets.iter().find(|pet| pet["id"].as_u64() == id.parse().ok()) {
-                Some(pet) => (200, pet.clone()),
-                None => (404, json!({})),
-            },
-        };
-        Response::builder().status(status).header("content-type", "application/json").body(body.to_string()).unwrap()
+        if (request.method().as_str(), request.uri().path()) == ("GET", "/pets") {
+            let first = pets.resources.values().take(7).cloned().collect();
+            return json_response(200, &answer(first, pets.resources.len() > 7));
+        }
+        pets.respond(request)
     });
+    let document = document("pets", paths);
     let report = comparison(document, None, &address.await).await.run(|_| ()).await;
     findings(&report).into_iter().filter(|finding| finding.contains("resource.listed")).collect()
 }
@@ -157,15 +140,12 @@ async fn wrong_total_is_one_finding() {
     let pets: Vec<Value> = (1..=23).map(|id| json!({ "self": format!("/pets/{id}") })).collect();
     let number =
         |name: &str| json!({ "name": name, "in": "query", "schema": { "type": "integer", "minimum": 1, "maximum": 100 } });
-    let document = json!({
-        "openapi": "3.0.3",
-        "info": { "title": "pets", "version": "1" },
-        "paths": { "/pets": { "get": {
-            "operationId": "list",
-            "parameters": [number("page"), number("records")],
-            "responses": { "200": { "description": "", "content": { "application/json": {} } } },
-        } } },
+    let list = json!({
+        "operationId": "list",
+        "parameters": [number("page"), number("records")],
+        "responses": { "200": { "description": "", "content": { "application/json": {} } } },
     });
+    let document = document("pets", json!({ "/pets": { "get": list } }));
     let address = start(move |request: &Request<Bytes>| {
         let query = request.uri().query().unwrap_or_default();
         let number = |name: &str, other: usize| {
@@ -174,8 +154,7 @@ async fn wrong_total_is_one_finding() {
         };
         let (page, records) = (number("page", 1), number("records", 10));
         let entries: Vec<&Value> = pets.iter().skip((page.max(1) - 1) * records).take(records).collect();
-        let body = json!({ "total": entries.len(), "page": page, "records": records, "entries": entries });
-        Response::builder().header("content-type", "application/json").body(body.to_string()).unwrap()
+        json_response(200, &json!({ "total": entries.len(), "page": page, "records": records, "entries": entries }))
     });
     let report = comparison(document, None, &address.await).await.run(|_| ()).await;
     let totals: Vec<_> = findings(&report).into_iter().filter(|finding| finding.starts_with("list list.totals")).collect();

@@ -14,12 +14,13 @@ mod tasks;
 mod tolerance;
 mod undeclared_statuses;
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use boxoffice_openapi::{Contract, RouteError};
+use boxoffice_openapi::{Contract, Operation, RouteError};
 use bytes::Bytes;
-use http::{Request, Response};
+use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -58,6 +59,36 @@ where
     address
 }
 
+/// Builds a document with these paths.
+pub fn document(title: &str, paths: Value) -> Value {
+    json!({ "openapi": "3.0.3", "info": { "title": title, "version": "1" }, "paths": paths })
+}
+
+/// Declares a response with a JSON body.
+pub fn json_answer(schema: &Value) -> Value {
+    json!({ "description": "", "content": { "application/json": { "schema": schema } } })
+}
+
+/// Declares a response with any JSON object.
+pub fn error() -> Value {
+    json_answer(&json!({ "type": "object" }))
+}
+
+/// Declares a required JSON body.
+pub fn json_body(schema: &Value, example: Value) -> Value {
+    json!({ "required": true, "content": { "application/json": { "schema": schema, "example": example } } })
+}
+
+/// Declares the parameters of a path with one variable.
+pub fn variable(name: &str, schema: Value) -> Value {
+    json!([{ "name": name, "in": "path", "required": true, "schema": schema }])
+}
+
+/// Declares the parameters of a path that ends with the identifier of a resource in a [`Store`].
+pub fn id_variable() -> Value {
+    variable("id", json!({ "type": "integer", "minimum": 1 }))
+}
+
 /// Prepares a comparison of a server with a document.
 pub async fn comparison(document: Value, key: Option<&str>, address: &str) -> Comparison {
     let contract = || Contract::new(document.clone()).unwrap();
@@ -93,4 +124,67 @@ pub fn unrouted(error: RouteError) -> Response<String> {
     let methods: Vec<_> = methods.into_iter().collect();
     response.headers_mut().insert("allow", methods.join(", ").parse().unwrap());
     response
+}
+
+/// Returns the response to a request that the document doesn't allow: 404, 405 or 400.
+pub fn rejection(contract: &Contract, request: &Request<Bytes>) -> Option<Response<String>> {
+    match contract.find(request.method().as_str(), request.uri().path()) {
+        Ok(operation) => (!is_valid(operation, request)).then(|| json_response(400, &json!({}))),
+        Err(error) => Some(unrouted(error)),
+    }
+}
+
+/// Returns whether an operation allows a request.
+pub fn is_valid(operation: &Operation, request: &Request<Bytes>) -> bool {
+    operation.check(request.uri().path(), request.uri().query(), request.headers(), request.body()).is_ok()
+}
+
+/// Returns the JSON body of a request; null if it has none.
+pub fn sent(request: &Request<Bytes>) -> Value {
+    serde_json::from_slice(request.body()).unwrap_or_default()
+}
+
+/// Returns the identifier at the end of a path.
+pub fn id_in(request: &Request<Bytes>) -> Option<u64> {
+    request.uri().path().rsplit('/').next()?.parse().ok()
+}
+
+/// The resources of a server, by identifier.
+#[derive(Default)]
+pub struct Store {
+    pub resources: BTreeMap<u64, Value>,
+    /// The highest identifier that a resource has had.
+    last_id: u64,
+}
+
+impl Store {
+    /// Answers a valid request for the collection or one of its resources.
+    pub fn respond(&mut self, request: &Request<Bytes>) -> Response<String> {
+        match (request.method().as_str(), id_in(request)) {
+            ("POST", _) => self.create(sent(request)),
+            (_, None) => json_response(200, &self.resources.values().cloned().collect()),
+            (_, Some(id)) if !self.resources.contains_key(&id) => json_response(404, &json!({})),
+            ("PUT", Some(id)) => self.replace(id, sent(request)),
+            ("DELETE", Some(id)) => {
+                self.resources.remove(&id);
+                response(204, String::new())
+            }
+            (_, Some(id)) => json_response(200, &self.resources[&id]),
+        }
+    }
+
+    /// Adds a resource, and returns the response to its creation.
+    pub fn create(&mut self, body: Value) -> Response<String> {
+        self.last_id += 1;
+        let mut response = self.replace(self.last_id, body);
+        *response.status_mut() = StatusCode::CREATED;
+        response
+    }
+
+    fn replace(&mut self, id: u64, mut body: Value) -> Response<String> {
+        body["id"] = json!(id);
+        let response = json_response(200, &body);
+        self.resources.insert(id, body);
+        response
+    }
 }

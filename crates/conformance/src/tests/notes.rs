@@ -4,13 +4,16 @@ use std::collections::BTreeMap;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use boxoffice_openapi::{Contract, RouteError};
+use boxoffice_openapi::Contract;
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::{comparison, findings, json_response, response, start};
+use super::{
+    Store, comparison, error, findings, id_in, is_valid, json_answer, json_body, json_response, response, sent, start, unrouted,
+    variable,
+};
 use crate::model::Report;
 
 const KEY: &str = "qa:secret";
@@ -20,39 +23,33 @@ fn document() -> Value {
         "id": { "type": "integer", "minimum": 1, "readOnly": true },
         "text": { "type": "string", "minLength": 1, "maxLength": 40 },
     } });
-    let content = |schema: Value| json!({ "application/json": { "schema": schema } });
-    let body = json!({ "required": true, "content": { "application/json": { "schema": note, "example": { "text": "Hello" } } } });
-    let answer = |schema: Value| json!({ "description": "", "content": content(schema) });
-    let error = answer(json!({ "type": "object" }));
-    let identifier = json!({ "name": "id", "in": "path", "required": true, "schema": { "type": "integer", "minimum": 1, "maximum": 999_999_999 } });
-    let list = json!({ "type": "array", "items": note });
-    json!({
-        "openapi": "3.0.3",
-        "info": { "title": "notes", "version": "1" },
-        "security": [{ "basic": [] }],
-        "components": { "securitySchemes": { "basic": { "type": "http", "scheme": "basic" } } },
-        "paths": {
-            "/notes": {
-                "get": { "operationId": "list", "responses": { "200": answer(list), "400": error, "401": error } },
-                "post": { "operationId": "create", "requestBody": body,
-                    "responses": { "201": answer(note.clone()), "400": error, "401": error, "415": error } },
-            },
-            "/notes/{id}": {
-                "parameters": [identifier],
-                "get": { "operationId": "read", "responses": { "200": answer(note), "400": error, "401": error, "404": error } },
-                "delete": { "operationId": "remove",
-                    "responses": { "204": { "description": "" }, "400": error, "401": error, "404": error } },
-            },
+    let (answer, error) = (json_answer(&note), error());
+    let list = json_answer(&json!({ "type": "array", "items": note }));
+    let paths = json!({
+        "/notes": {
+            "get": { "operationId": "list", "responses": { "200": list, "400": error, "401": error } },
+            "post": { "operationId": "create", "requestBody": json_body(&note, json!({ "text": "Hello" })),
+                "responses": { "201": answer, "400": error, "401": error, "415": error } },
         },
-    })
+        "/notes/{id}": {
+            "parameters": variable("id", json!({ "type": "integer", "minimum": 1, "maximum": 999_999_999 })),
+            "get": { "operationId": "read", "responses": { "200": answer, "400": error, "401": error, "404": error } },
+            "delete": { "operationId": "remove",
+                "responses": { "204": { "description": "" }, "400": error, "401": error, "404": error } },
+        },
+    });
+    let mut document = super::document("notes", paths);
+    document["security"] = json!([{ "basic": [] }]);
+    document["components"] = json!({ "securitySchemes": { "basic": { "type": "http", "scheme": "basic" } } });
+    document
 }
 
 /// The server. `fault` names its fault.
 struct Notes {
     contract: Contract,
     fault: &'static str,
-    /// By identifier.
-    notes: Mutex<BTreeMap<u64, Value>>,
+    notes: Mutex<Store>,
+    removed: Mutex<BTreeMap<u64, Value>>,
 }
 
 impl Notes {
@@ -60,29 +57,17 @@ impl Notes {
         let method = if request.method() == "HEAD" { "GET" } else { request.method().as_str() };
         let operation = match self.contract.find(method, request.uri().path()) {
             Ok(operation) => operation,
-            Err(RouteError::NotFound) => return self.error(404),
-            Err(RouteError::MethodNotAllowed(methods)) => {
-                let mut response = self.error(405);
-                let methods: Vec<_> = methods.into_iter().collect();
-                response.headers_mut().insert("allow", methods.join(", ").parse().unwrap());
-                return response;
-            }
+            Err(error) => return unrouted(error),
         };
         if let Err(status) = self.authenticate(request.headers()) {
-            return self.error(status);
+            return json_response(status, &json!({}));
         }
         let ignores_body =
             self.fault == "allows undeclared properties" && request.body().windows(10).any(|part| part == b"undeclared");
-        if !ignores_body
-            && operation.check(request.uri().path(), request.uri().query(), request.headers(), request.body()).is_err()
-        {
-            return self.error(400);
+        if !ignores_body && !is_valid(operation, request) {
+            return json_response(400, &json!({}));
         }
-        let identifier = request.uri().path().strip_prefix("/notes/").map(|text| text.parse().unwrap());
-        let body = serde_json::from_slice(request.body()).unwrap_or_default();
-        let pairs = form_urlencoded::parse(request.uri().query().unwrap_or_default().as_bytes());
-        let limit = pairs.filter_map(|(name, text)| (name == "limit").then(|| text.parse().unwrap())).next();
-        let mut response = self.handle(method, identifier, limit.unwrap_or(usize::MAX), body);
+        let mut response = self.respond(request);
         if request.method() == "HEAD" && self.fault == "wrong length of HEAD" {
             "other".clone_into(response.body_mut());
         }
@@ -111,36 +96,29 @@ impl Notes {
         if self.fault == "only 403" { 403 } else { 401 }
     }
 
-    fn handle(&self, method: &str, identifier: Option<u64>, limit: usize, mut body: Value) -> Response<String> {
-        let mut notes = self.notes.lock();
-        match (method, identifier) {
-            ("GET", None) => {
+    /// Answers a valid request.
+    fn respond(&self, request: &Request<Bytes>) -> Response<String> {
+        let (mut notes, mut removed) = (self.notes.lock(), self.removed.lock());
+        match (request.method().as_str(), id_in(request)) {
+            ("POST", None) => notes.create(json!({ "text": sent(request)["text"] })),
+            (_, None) => {
+                let pairs = form_urlencoded::parse(request.uri().query().unwrap_or_default().as_bytes());
+                let limit = pairs.filter_map(|(name, text)| (name == "limit").then(|| text.parse().unwrap())).next();
+                let limit = limit.unwrap_or(usize::MAX);
                 let limit = if self.fault == "limits pages silently" { limit.min(10) } else { limit };
-                let listed = notes.values().filter(|note| note.get("removed").is_none()).take(limit);
-                json_response(200, &listed.cloned().collect())
+                json_response(200, &notes.resources.values().take(limit).cloned().collect())
             }
-            ("POST", None) => {
-                let identifier = notes.len() as u64 + 1;
-                body = json!({ "id": identifier, "text": body["text"] });
-                notes.insert(identifier, body.clone());
-                json_response(201, &body)
+            ("DELETE", Some(id)) => {
+                removed.extend(notes.resources.get(&id).map(|note| (id, note.clone())));
+                let is_repeated = self.fault == "removes again" && removed.contains_key(&id);
+                let answer = notes.respond(request);
+                if is_repeated { response(204, String::new()) } else { answer }
             }
-            (_, Some(identifier)) => match (method, notes.get_mut(&identifier)) {
-                ("GET", Some(note)) if note.get("removed").is_none() || self.fault == "reads removed" => {
-                    json_response(200, &json!({ "id": note["id"], "text": note["text"] }))
-                }
-                ("DELETE", Some(note)) if note.get("removed").is_none() || self.fault == "removes again" => {
-                    note["removed"] = json!(true);
-                    response(204, String::new())
-                }
-                _ => self.error(404),
+            (_, Some(id)) => match removed.get(&id).filter(|_| self.fault == "reads removed") {
+                Some(note) => json_response(200, note),
+                None => notes.respond(request),
             },
-            _ => self.error(405),
         }
-    }
-
-    fn error(&self, status: u16) -> Response<String> {
-        json_response(status, &json!({ "title": "Refused" }))
     }
 }
 
@@ -154,8 +132,12 @@ async fn found_with(document: Value, fault: &'static str) -> Vec<String> {
 }
 
 async fn compare(document: Value, fault: &'static str) -> Report {
-    let present = (1..=12_u64).map(|id| (id, json!({ "id": id, "text": format!("Note {id}") })));
-    let notes = Notes { contract: Contract::new(document.clone()).unwrap(), fault, notes: Mutex::new(present.collect()) };
+    let mut store = Store::default();
+    for number in 1..=12 {
+        store.create(json!({ "text": format!("Note {number}") }));
+    }
+    let contract = Contract::new(document.clone()).unwrap();
+    let notes = Notes { contract, fault, notes: Mutex::new(store), removed: Mutex::default() };
     let address = start(move |request| notes.answer(request)).await;
     comparison(document, Some(KEY), &address).await.run(|_| ()).await
 }

@@ -8,7 +8,7 @@ use http::{Request, Response};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::{comparison, findings, json_response, response, start, unrouted};
+use super::{comparison, error, findings, is_valid, json_answer, json_response, response, sent, start, unrouted, variable};
 use crate::model::Report;
 use crate::server_kind::ServerKind;
 
@@ -17,24 +17,20 @@ fn document() -> Value {
     let link = json!({ "type": "object", "required": ["url"], "properties": {
         "code": { "type": "string", "readOnly": true }, "url": url,
     } });
-    let answer = |schema: &Value| json!({ "description": "", "content": { "application/json": { "schema": schema } } });
-    let error = answer(&json!({ "type": "object" }));
+    let (answer, error) = (json_answer(&link), error());
     let body = json!({ "required": true, "content": { "application/json": { "schema": link } } });
-    let variable = json!([{ "name": "code", "in": "path", "required": true, "schema": { "type": "string", "pattern": "^[a-z0-9-]{4,99}$" } }]);
+    let variable = variable("code", json!({ "type": "string", "pattern": "^[a-z0-9-]{4,99}$" }));
     let redirect = json!({ "description": "", "headers": { "Location": { "required": true, "schema": { "type": "string", "format": "uri-reference" } } } });
-    json!({
-        "openapi": "3.0.3",
-        "info": { "title": "links", "version": "1" },
-        "paths": {
-            "/links": { "post": { "operationId": "create", "requestBody": body, "responses": { "201": answer(&link), "400": error } } },
-            "/links/{code}": {
-                "parameters": variable,
-                "get": { "operationId": "read", "responses": { "200": answer(&link), "404": error } },
-                "put": { "operationId": "replace", "requestBody": body, "responses": { "303": redirect, "400": error, "404": error } },
-            },
-            "/{code}": { "parameters": variable, "get": { "operationId": "follow", "responses": { "302": redirect, "404": error } } },
+    let paths = json!({
+        "/links": { "post": { "operationId": "create", "requestBody": body, "responses": { "201": answer, "400": error } } },
+        "/links/{code}": {
+            "parameters": variable,
+            "get": { "operationId": "read", "responses": { "200": answer, "404": error } },
+            "put": { "operationId": "replace", "requestBody": body, "responses": { "303": redirect, "400": error, "404": error } },
         },
-    })
+        "/{code}": { "parameters": variable, "get": { "operationId": "follow", "responses": { "302": redirect, "404": error } } },
+    });
+    super::document("links", paths)
 }
 
 /// Compares the server with its document.
@@ -56,10 +52,10 @@ fn answer(contract: &Contract, links: &mut BTreeMap<String, Value>, request: &Re
     if operation.id != "create" && !links.contains_key(&code) && !follows_all {
         return json_response(404, &json!({}));
     }
-    if !follows_all && operation.check(path, None, request.headers(), request.body()).is_err() {
+    if !follows_all && !is_valid(operation, request) {
         return json_response(400, &json!({}));
     }
-    let mut link: Value = serde_json::from_slice(request.body()).unwrap_or_default();
+    let mut link = sent(request);
     let redirect = |status: u16, location: &str| {
         let mut redirect = response(status, String::new());
         if fault != "redirects nowhere" {

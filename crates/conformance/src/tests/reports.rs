@@ -7,15 +7,14 @@ use bytes::Bytes;
 use http::Request;
 use serde_json::{Value, json};
 
-use super::{comparison, json_response, start};
+use super::{comparison, json_answer, json_response, start};
 use crate::model::Check;
 
 /// Builds a document with eight operations.
 fn document() -> Value {
-    let answer = json!({ "description": "", "content": { "application/json": { "schema": { "type": "object" } } } });
+    let answer = json_answer(&json!({ "type": "object" }));
     let path = |number: u8| (format!("/{number}"), json!({ "get": { "responses": { "200": answer } } }));
-    let paths: Value = (1..=8).map(path).collect();
-    json!({ "openapi": "3.0.3", "info": { "title": "other", "version": "1" }, "paths": paths })
+    super::document("other", (1..=8).map(path).collect())
 }
 
 #[tokio::test]

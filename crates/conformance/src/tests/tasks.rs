@@ -1,11 +1,11 @@
 //! A server of tasks that can be completed, which is correct apart from one fault.
 
 use bytes::Bytes;
-use http::{Request, Response};
+use http::Request;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::{comparison, findings, start};
+use super::{comparison, error, findings, json_answer, json_body, json_response, start, variable};
 
 fn document() -> Value {
     let task = json!({ "type": "object", "required": ["title"], "properties": {
@@ -18,30 +18,25 @@ fn document() -> Value {
         } },
     } });
     let reference = json!({ "$ref": "#/components/schemas/Task" });
-    let answer = |schema: &Value| json!({ "description": "", "content": { "application/json": { "schema": schema } } });
-    let error = answer(&json!({ "type": "object" }));
-    let body = json!({ "required": true, "content": { "application/json": {
-        "schema": reference, "example": { "title": "Sweep", "labels": ["home"], "owner": { "name": "Ama" } },
-    } } });
-    let identifier = json!([{ "name": "id", "in": "path", "required": true, "schema": { "type": "string", "format": "uuid" } }]);
-    json!({
-        "openapi": "3.0.3",
-        "info": { "title": "tasks", "version": "1" },
-        "components": { "schemas": { "Task": task } },
-        "paths": {
-            "/tasks": { "post": {
-                "operationId": "create", "requestBody": body, "responses": { "201": answer(&reference), "400": error },
-            } },
-            "/tasks/{id}": {
-                "parameters": identifier,
-                "get": { "operationId": "read", "responses": { "200": answer(&reference), "400": error, "404": error } },
-            },
-            "/tasks/{id}/completion": {
-                "parameters": identifier,
-                "post": { "operationId": "complete", "responses": { "200": answer(&reference), "404": error } },
-            },
+    let (answer, error) = (json_answer(&reference), error());
+    let body = json_body(&reference, json!({ "title": "Sweep", "labels": ["home"], "owner": { "name": "Ama" } }));
+    let identifier = variable("id", json!({ "type": "string", "format": "uuid" }));
+    let paths = json!({
+        "/tasks": { "post": {
+            "operationId": "create", "requestBody": body, "responses": { "201": answer, "400": error },
+        } },
+        "/tasks/{id}": {
+            "parameters": identifier,
+            "get": { "operationId": "read", "responses": { "200": answer, "400": error, "404": error } },
         },
-    })
+        "/tasks/{id}/completion": {
+            "parameters": identifier,
+            "post": { "operationId": "complete", "responses": { "200": answer, "404": error } },
+        },
+    });
+    let mut document = super::document("tasks", paths);
+    document["components"] = json!({ "schemas": { "Task": task } });
+    document
 }
 
 /// Compares the server with its document. Returns the findings of these checks.
@@ -78,7 +73,7 @@ async fn found(fault: &'static str, checks: &[&str]) -> Vec<String> {
             }
             _ => (404, json!({})),
         };
-        Response::builder().status(status).header("content-type", "application/json").body(body.to_string()).unwrap()
+        json_response(status, &body)
     });
     let report = comparison(document(), None, &address.await).await.run(|_| ()).await;
     findings(&report).into_iter().filter(|finding| checks.iter().any(|check| finding.contains(check))).collect()

@@ -5,15 +5,14 @@ use http::{Request, Response};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::{comparison, findings, json_response, response, start};
+use super::{comparison, findings, json_answer, json_response, response, start};
 
-/// Builds a document with these paths.
 fn document(paths: Value) -> Value {
-    json!({ "openapi": "3.0.3", "info": { "title": "other", "version": "1" }, "paths": paths })
+    super::document("other", paths)
 }
 
 fn answer(schema: Value) -> Value {
-    json!({ "description": "", "content": { "application/json": { "schema": schema } } })
+    json_answer(&schema)
 }
 
 /// Compares a server with a document, and returns the findings that contain a text.

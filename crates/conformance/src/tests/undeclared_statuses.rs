@@ -4,13 +4,13 @@ use bytes::Bytes;
 use http::Request;
 use serde_json::{Value, json};
 
-use super::{comparison, findings, json_response, response, start};
+use super::{comparison, document, findings, json_answer, json_response, response, start};
 
 /// Compares a server that answers each valid POST with this status and body. `own` is the only status that the document declares beside
 /// `default`. Returns the findings about responses.
 async fn found(own: &str, default: Value, status: u16, body: Option<Value>) -> Vec<String> {
     let paths = json!({ "/tasks": { "post": { "operationId": "create", "responses": { own: { "description": "" }, "default": default } } } });
-    let document = json!({ "openapi": "3.0.3", "info": { "title": "tasks", "version": "1" }, "paths": paths });
+    let document = document("tasks", paths);
     let address = start(move |request: &Request<Bytes>| match &body {
         _ if request.method() != "POST" => json_response(405, &json!({})),
         Some(body) => json_response(status, body),
@@ -36,7 +36,7 @@ async fn undeclared_success_is_an_undeclared_status() {
 
 #[tokio::test]
 async fn default_may_declare_a_success() {
-    let any = json!({ "description": "", "content": { "application/json": { "schema": { "type": "object" } } } });
+    let any = json_answer(&json!({ "type": "object" }));
     assert_eq!(found("201", any.clone(), 202, Some(json!({ "id": 7 }))).await, [""; 0]);
     // Without another success, `default` is the success.
     let expected = ["create answer.media-type: the response 202 has no body"];
