@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use anyhow::ensure;
+use boxoffice_conformance::comparison::BuiltinServer;
 use boxoffice_conformance::options::BuiltinDocument;
 use boxoffice_openapi::Contract;
 
@@ -46,8 +47,7 @@ pub fn load_for(currency: Currency) -> anyhow::Result<Arc<Contract>> {
 pub fn builtin_document() -> anyhow::Result<BuiltinDocument> {
     Ok(BuiltinDocument {
         contract: load()?,
-        emitted: routes().openapi()?,
-        codes: codes::all(),
+        server: BuiltinServer { emitted: routes().openapi()?, codes: codes::all() },
         whole_currencies: Currency::without_decimals().collect(),
     })
 }

@@ -4,10 +4,9 @@ use std::fs;
 use std::process::Command;
 use std::sync::Arc;
 
-use boxoffice::features::codes;
+use boxoffice::contract::builtin_document;
 use boxoffice::kernel::settings::Settings;
-use boxoffice::routes::routes;
-use boxoffice_conformance::comparison::Comparison;
+use boxoffice_conformance::comparison::{BuiltinServer, Comparison};
 use boxoffice_conformance::http_client::HttpClient;
 use boxoffice_conformance::model::{Check, Coverage, Report};
 use boxoffice_conformance::options::select_operations;
@@ -36,6 +35,11 @@ fn stateful_mock() -> MockServer {
     MockServer::start(MockSettings { is_stateful: true, ..MockSettings::default() })
 }
 
+/// Returns the facts about the platform's server.
+fn builtin_server() -> BuiltinServer {
+    builtin_document().unwrap().server
+}
+
 /// Returns a target with a key of the scope `public`.
 async fn target(address: &str) -> Target {
     let mut target = Target::connect(address, None).await.unwrap();
@@ -52,7 +56,7 @@ async fn comparison(mock: &MockServer, reference: Option<&MockServer>) -> Compar
         None => None,
     };
     let target = target(&mock.server.base_url).await;
-    Comparison::new(contract, target, reference, 1, selected, &routes().openapi().unwrap(), codes::all())
+    Comparison::new(contract, target, reference, 1, selected, builtin_server())
 }
 
 /// The checks that a mock or a small change of its responses can't show.
@@ -133,7 +137,7 @@ async fn platform_conforms_to_contract(app: TestApp) {
     let mut target = Target::connect(&app.address, Some(&app.staff.key)).await.unwrap();
     let selected = select_operations(&contract, &[], &[]).unwrap();
     target.create_fixtures(&contract, 1, &selected).await.unwrap();
-    let comparison = Comparison::new(contract, target, None, 1, selected, &routes().openapi().unwrap(), codes::all());
+    let comparison = Comparison::new(contract, target, None, 1, selected, builtin_server());
 
     assert_clean(&comparison.run(|_| ()).await, &[Check::Prepared]);
 }

@@ -27,6 +27,15 @@ const MAX_USED_HEADERS: usize = 1_000_000;
 /// Title of the built-in document.
 const BUILTIN_TITLE: &str = "boxoffice";
 
+/// Facts about the server that the built-in document describes. They are not in the document.
+#[derive(Debug, Default)]
+pub struct BuiltinServer {
+    /// The document that it emits for its endpoints.
+    pub emitted: Value,
+    /// The error codes that it sends.
+    pub codes: Vec<Code>,
+}
+
 /// A document and the servers to check.
 #[derive(Debug)]
 pub struct Comparison {
@@ -53,16 +62,14 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Prepares a comparison. `emitted` is the document that the platform's server emits for its endpoints, and `codes` are the error
-    /// codes that it sends.
+    /// Prepares a comparison.
     pub fn new(
         contract: impl Into<Arc<Contract>>,
         mut target: Target,
         mut reference: Option<Target>,
         seed: u64,
         selected: BTreeSet<String>,
-        emitted: &Value,
-        codes: Vec<Code>,
+        builtin: BuiltinServer,
     ) -> Self {
         let contract = contract.into();
         for target in [Some(&mut target), reference.as_mut()].into_iter().flatten() {
@@ -71,12 +78,22 @@ impl Comparison {
         let is_builtin = is_builtin_document(&contract);
         let mut drift: BTreeMap<String, Vec<Difference>> = BTreeMap::new();
         if is_builtin {
-            for difference in drift::compare(&contract.document, emitted) {
+            for difference in drift::compare(&contract.document, &builtin.emitted) {
                 drift.entry(difference.operation.clone()).or_default().push(difference);
             }
         }
-        let (kind, used_headers) = (OnceLock::new(), Mutex::default());
-        Self { contract, target, reference, seed, selected, is_builtin, codes, drift, kind, used_headers }
+        Self {
+            contract,
+            target,
+            reference,
+            seed,
+            selected,
+            is_builtin,
+            codes: builtin.codes,
+            drift,
+            kind: OnceLock::new(),
+            used_headers: Mutex::default(),
+        }
     }
 
     /// Checks the selected operations. Calls `on_operation` after each, in the document's order.

@@ -6,15 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{bail, ensure};
-use boxoffice_http::error::Code;
 use boxoffice_openapi::{Contract, Operation};
 use chrono::Utc;
 use clap::Args;
 use http::{HeaderName, HeaderValue};
-use serde_json::Value;
 
 use super::baseline::Baseline;
-use super::comparison::{Comparison, is_builtin_document};
+use super::comparison::{BuiltinServer, Comparison, is_builtin_document};
 use super::currency;
 use super::model::{Coverage, Report};
 use super::operation_under_test::first_tag;
@@ -71,10 +69,8 @@ pub struct CompareOptions {
 pub struct BuiltinDocument {
     /// Default of `--spec`.
     pub contract: Arc<Contract>,
-    /// The document that the program's server emits for its endpoints.
-    pub emitted: Value,
-    /// The error codes that the program's server sends.
-    pub codes: Vec<Code>,
+    /// The program's server.
+    pub server: BuiltinServer,
     /// The codes of the currencies without decimals, whose amounts are whole.
     pub whole_currencies: Vec<&'static str>,
 }
@@ -104,37 +100,22 @@ impl CompareOptions {
         let baseline = self.baseline.as_deref().map(Baseline::read).transpose()?.unwrap_or_default();
         let selected = select_operations(&contract, &self.only, &self.skip)?;
         let seed = self.seed.unwrap_or_else(|| Utc::now().timestamp_millis().unsigned_abs());
-        let mut target = Target::connect(&self.target, self.key.as_deref()).await?;
-        let mut reference = match &self.reference {
-            Some(address) => Some(Target::connect(address, self.reference_key.as_deref()).await?),
-            None => None,
-        };
-        for target in [Some(&mut target), reference.as_mut()].into_iter().flatten() {
-            target.client.stopped = Arc::clone(stopped);
-            target.client.extra_headers.clone_from(&self.header);
-        }
-        let (mut contract, mut emitted) = (contract, builtin.emitted);
+        let (mut target, mut reference) = self.connect(stopped).await?;
+        let (mut contract, mut server) = (contract, builtin.server);
         if is_builtin_document(&contract) {
             if target.currency(&contract).await.is_some_and(|code| builtin.whole_currencies.contains(&code.as_str())) {
                 contract = currency::with_whole_amounts(&contract)?;
-                currency::require_whole_amounts(&mut emitted, &mut Vec::new());
+                currency::require_whole_amounts(&mut server.emitted, &mut Vec::new());
             }
             for target in [Some(&mut target), reference.as_mut()].into_iter().flatten() {
                 target.create_fixtures(&contract, seed, &selected).await?;
             }
         }
         let count = selected.len();
-        let mut comparison = Comparison::new(contract, target, reference, seed, selected, &emitted, builtin.codes);
+        let mut comparison = Comparison::new(contract, target, reference, seed, selected, server);
         let mut report = comparison.run(|coverage| on_operation(coverage, count)).await;
         let is_stopped = stopped.load(Ordering::Relaxed);
-        if comparison.kind() != ServerKind::StatelessMock {
-            report.notes.extend(comparison.target.remove_created(&comparison.contract, seed).await);
-        }
-        report.notes.extend(comparison.target.clean_up().await);
-        if let Some(reference) = &mut comparison.reference {
-            let notes = [reference.remove_created(&comparison.contract, seed).await, reference.clean_up().await].concat();
-            report.notes.extend(notes.into_iter().map(|note| format!("On the reference: {note}")));
-        }
+        report.notes.extend(clean_up(&mut comparison).await);
         let remaining = report.notes.join(" ");
         if is_stopped {
             report.notes.push("The comparison was stopped before it was complete.".to_owned());
@@ -155,6 +136,35 @@ impl CompareOptions {
         }
         Ok(report)
     }
+
+    /// Connects to the target and the reference.
+    async fn connect(&self, stopped: &Arc<AtomicBool>) -> anyhow::Result<(Target, Option<Target>)> {
+        let mut target = Target::connect(&self.target, self.key.as_deref()).await?;
+        let mut reference = match &self.reference {
+            Some(address) => Some(Target::connect(address, self.reference_key.as_deref()).await?),
+            None => None,
+        };
+        for target in [Some(&mut target), reference.as_mut()].into_iter().flatten() {
+            target.client.stopped = Arc::clone(stopped);
+            target.client.extra_headers.clone_from(&self.header);
+        }
+        Ok((target, reference))
+    }
+}
+
+/// Deletes what a comparison created. Returns sentences about what remains.
+async fn clean_up(comparison: &mut Comparison) -> Vec<String> {
+    let (mut notes, kind) = (Vec::new(), comparison.kind());
+    let Comparison { contract, target, reference, seed, .. } = comparison;
+    if kind != ServerKind::StatelessMock {
+        notes.extend(target.remove_created(contract, *seed).await);
+    }
+    notes.extend(target.clean_up().await);
+    if let Some(reference) = reference {
+        let on_reference = [reference.remove_created(contract, *seed).await, reference.clean_up().await].concat();
+        notes.extend(on_reference.into_iter().map(|note| format!("On the reference: {note}")));
+    }
+    notes
 }
 
 /// Parses a header, such as `X-Tenant: 7`.

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use boxoffice::features::codes;
-use boxoffice::routes::routes;
 use boxoffice_conformance::comparison::Comparison;
 use boxoffice_conformance::model::{Check, Report};
 use boxoffice_conformance::options::select_operations;
@@ -11,6 +9,7 @@ use boxoffice_conformance::target::Target;
 use boxoffice_mock::MockSettings;
 use serde_json::{Value, json};
 
+use super::builtin_server;
 use super::proxy::{self, Call, fault};
 use crate::support::MockServer;
 
@@ -241,7 +240,7 @@ async fn compare(mock: &MockServer, address: &str) -> Report {
     let contract = Arc::clone(&mock.contract);
     let target = Target::connect(address, None).await.unwrap();
     let selected = select_operations(&contract, &[], &[]).unwrap();
-    let comparison = Comparison::new(contract, target, None, 1, selected, &routes().openapi().unwrap(), codes::all());
+    let comparison = Comparison::new(contract, target, None, 1, selected, builtin_server());
     comparison.run(|_| ()).await
 }
 

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use boxoffice::features::codes;
-use boxoffice::routes::routes;
 use boxoffice_conformance::http_client::HttpClient;
 use boxoffice_conformance::model::{Check, Finding};
 use boxoffice_openapi::Contract;
@@ -12,7 +10,7 @@ use serde_json::{Value, json};
 use super::planted_fault::Change::{Answer, Around, Bare, Body, Closed, Header, Remove, Set, Status, Truncated, Twice};
 use super::planted_fault::On::{Never, Other, Query, Rejection, Success, UnknownPath};
 use super::planted_fault::{Change, On, planted_fault};
-use super::{comparison, mock, proxy, stateful_mock, target};
+use super::{builtin_server, comparison, mock, proxy, stateful_mock, target};
 use crate::support::{CONTRACT, MockServer};
 
 /// The operation under test, the changed responses, the change, the check that finds it, and a part of the finding's text.
@@ -284,8 +282,7 @@ async fn document_errors_are_found() {
     comparison.contract = example.into();
     let of_example = comparison.run(|_| ()).await.findings;
     let target = target(&mock.server.base_url).await;
-    let emitted = routes().openapi().unwrap();
-    let other = super::Comparison::new(undescribed, target, None, 1, BTreeSet::new(), &emitted, codes::all());
+    let other = super::Comparison::new(undescribed, target, None, 1, BTreeSet::new(), builtin_server());
     let of_operation = other.run(|_| ()).await.findings;
 
     let place = "/paths/~1regions~1{region}/get/responses/200/content/application~1json/examples/region";

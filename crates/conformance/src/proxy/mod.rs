@@ -94,7 +94,7 @@ impl ProxyOptions {
         let forwarder = Forwarder::start(self.listen, &target.client.base_url, sender).await?;
         on_event(ProxyEvent::Started(forwarder.address()));
 
-        let comparison = Comparison::new(contract, target, None, 0, Default::default(), &builtin.emitted, builtin.codes);
+        let comparison = Comparison::new(contract, target, None, 0, Default::default(), builtin.server);
         let operations: Vec<_> = comparison
             .contract
             .operations()

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::{comparison, document, error, findings, json_answer, json_response, response, start};
-use crate::comparison::Comparison;
+use crate::comparison::{BuiltinServer, Comparison};
 use crate::model::{Check, Report};
 use crate::operation_under_test::OperationUnderTest;
 use crate::options::{BuiltinDocument, CompareOptions};
@@ -268,8 +268,7 @@ async fn resources_on_the_reference_are_deleted() {
     let options = Command::parse_from(arguments).options;
     let builtin = BuiltinDocument {
         contract: Arc::clone(&comparison.contract),
-        emitted: json!({}),
-        codes: Vec::new(),
+        server: BuiltinServer::default(),
         whole_currencies: Vec::new(),
     };
     let report = options.compare(builtin, &Arc::default(), |_, _| ()).await.unwrap();

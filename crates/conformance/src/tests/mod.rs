@@ -29,7 +29,7 @@ use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use crate::comparison::Comparison;
+use crate::comparison::{BuiltinServer, Comparison};
 use crate::model::{Finding, Report};
 use crate::options::select_operations;
 use crate::target::Target;
@@ -94,7 +94,7 @@ pub async fn comparison(document: Value, key: Option<&str>, address: &str) -> Co
     let contract = || Contract::new(document.clone()).unwrap();
     let target = Target::connect(address, key).await.unwrap();
     let selected = select_operations(&contract(), &[], &[]).unwrap();
-    Comparison::new(contract(), target, None, 1, selected, &json!({}), Vec::new())
+    Comparison::new(contract(), target, None, 1, selected, BuiltinServer::default())
 }
 
 /// Returns the operation, the check and the summary of each finding.
