@@ -105,49 +105,32 @@ impl ObjectValidator {
             return Err(RequestError::MalformedBody("The request's body must be a JSON object.".to_owned()));
         };
         let (mut field_errors, mut ignored, mut cleared) = (BTreeMap::new(), Vec::new(), Vec::new());
-        for Property { name, presence, count_limit, characters, steps_in_one, whole_message } in &self.properties {
-            if let Some((steps_in_one, value)) = steps_in_one.zip(object.get_mut(name)) {
-                remove_noise(value, steps_in_one);
-            }
-            let value = object.get(name);
-            if value.is_some_and(json::is_out_of_range) {
-                field_errors.insert(name.as_str(), FieldError::invalid(name, OUT_OF_RANGE));
-                continue;
-            }
-            if let Some(message) = whole_message
-                && value.and_then(Value::as_f64).is_some_and(|amount| amount.fract() != 0.0)
-            {
-                field_errors.insert(name.as_str(), FieldError::invalid(name, message.clone()));
-                continue;
-            }
-            let is_absent = value.is_none_or(is_blank);
-            let is_missing = match presence {
-                Presence::Required => is_absent,
-                Presence::NotBlank => value.is_some() && is_absent,
-                Presence::Clearable | Presence::Optional => false,
-            };
-            if is_missing {
-                field_errors.insert(name.as_str(), FieldError::missing(name));
-            } else if *presence == Presence::Clearable && value.is_some() && is_absent {
-                object.shift_remove(name);
-                cleared.push(name.clone());
-            } else if value.is_some_and(Value::is_null) {
-                object.shift_remove(name);
-            } else if let Some(detail) = count_limit.zip(value).and_then(|(limit, value)| count_violation(value, limit)) {
-                field_errors.insert(name.as_str(), FieldError::invalid(name, detail));
-                object.shift_remove(name);
-            } else if let Some(detail) = value.and_then(|value| characters.violation(value)) {
-                if is_absent && presence.may_be_blank() {
-                    ignored.push(name.as_str());
-                } else {
-                    field_errors.insert(name.as_str(), FieldError::invalid(name, detail));
-                }
+        for property in &self.properties {
+            match property.check(&mut object) {
+                PropertyCheck::Passed => {}
+                PropertyCheck::Failed(error) => drop(field_errors.insert(property.name.as_str(), error)),
+                PropertyCheck::Ignored => ignored.push(property.name.as_str()),
+                PropertyCheck::Cleared => cleared.push(property.name.clone()),
             }
         }
         let mut value = Value::Object(object);
+        for (name, details) in self.schema_errors(&value, &mut ignored)? {
+            field_errors.entry(name).or_insert_with(|| FieldError::invalid(name, details));
+        }
+        if let Some(object) = value.as_object_mut() {
+            // An invalid blank leaves an optional property unset, so that a client may send a resource back as it was read.
+            object.retain(|name, _| !ignored.contains(&name.as_str()));
+            object.extend(cleared.into_iter().map(|name| (name, Value::Null)));
+        }
+        errors.extend(self.properties.iter().filter_map(|property| field_errors.remove(property.name.as_str())));
+        Ok(value)
+    }
+
+    /// Returns the details of the properties that the schema rejects. Adds those to `ignored` that are blank and may be.
+    fn schema_errors<'a>(&'a self, value: &Value, ignored: &mut Vec<&'a str>) -> Result<BTreeMap<&'a str, String>> {
         // The details of each property, with the places in it.
         let mut details: BTreeMap<&str, Vec<(String, String)>> = BTreeMap::new();
-        for (pointer, error) in self.schema.errors(&value)? {
+        for (pointer, error) in self.schema.errors(value)? {
             let (name, inner) = split_pointer(&pointer);
             let Some(Property { name, presence, .. }) = self.properties.iter().find(|property| property.name == name) else {
                 continue;
@@ -161,17 +144,64 @@ impl ObjectValidator {
                 found.push((inner.to_owned(), detail(&self.schema, name, inner, &error)));
             }
         }
-        for (name, found) in details {
-            let texts: Vec<String> = found.into_iter().map(|(_, text)| text).collect();
-            field_errors.entry(name).or_insert_with(|| FieldError::invalid(name, texts.join("; ")));
+        let join = |found: Vec<(String, String)>| found.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join("; ");
+        Ok(details.into_iter().map(|(name, found)| (name, join(found))).collect())
+    }
+}
+
+/// The result of the checks of a property that precede the schema's.
+enum PropertyCheck {
+    Passed,
+    Failed(FieldError),
+    /// The value is blank and invalid, and counts as absent.
+    Ignored,
+    /// The value is to be cleared.
+    Cleared,
+}
+
+impl Property {
+    /// Checks the property of an object, and removes a value that the schema shall not check.
+    fn check(&self, object: &mut Map<String, Value>) -> PropertyCheck {
+        let name = &self.name;
+        let invalid = |detail: &str| PropertyCheck::Failed(FieldError::invalid(name, detail));
+        if let Some((steps_in_one, value)) = self.steps_in_one.zip(object.get_mut(name)) {
+            remove_noise(value, steps_in_one);
         }
-        if let Some(object) = value.as_object_mut() {
-            // An invalid blank leaves an optional property unset, so that a client may send a resource back as it was read.
-            object.retain(|name, _| !ignored.contains(&name.as_str()));
-            object.extend(cleared.into_iter().map(|name| (name, Value::Null)));
+        let value = object.get(name);
+        if value.is_some_and(json::is_out_of_range) {
+            return invalid(OUT_OF_RANGE);
         }
-        errors.extend(self.properties.iter().filter_map(|property| field_errors.remove(property.name.as_str())));
-        Ok(value)
+        if let Some(message) = &self.whole_message
+            && value.and_then(Value::as_f64).is_some_and(|amount| amount.fract() != 0.0)
+        {
+            return invalid(message);
+        }
+        let is_absent = value.is_none_or(is_blank);
+        let is_missing = match self.presence {
+            Presence::Required => is_absent,
+            Presence::NotBlank => value.is_some() && is_absent,
+            Presence::Clearable | Presence::Optional => false,
+        };
+        if is_missing {
+            return PropertyCheck::Failed(FieldError::missing(name));
+        }
+        if self.presence == Presence::Clearable && value.is_some() && is_absent {
+            object.shift_remove(name);
+            return PropertyCheck::Cleared;
+        }
+        if value.is_some_and(Value::is_null) {
+            object.shift_remove(name);
+            return PropertyCheck::Passed;
+        }
+        if let Some(detail) = self.count_limit.zip(value).and_then(|(limit, value)| count_violation(value, limit)) {
+            object.shift_remove(name);
+            return invalid(&detail);
+        }
+        match value.and_then(|value| self.characters.violation(value)) {
+            Some(_) if is_absent && self.presence.may_be_blank() => PropertyCheck::Ignored,
+            Some(detail) => invalid(&detail),
+            None => PropertyCheck::Passed,
+        }
     }
 }
 

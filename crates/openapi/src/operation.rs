@@ -80,33 +80,13 @@ impl Operation {
         let text = |key: &str| operation[key].as_str().map(str::to_owned);
         let pointer = format!("/paths/{}/{method}", escape(path));
         let template = PathTemplate::new(path);
-        let mut parameters = parameters(references, item, operation, &mut warn);
-        parameters.retain(|parameter| {
-            let is_sent = parameter.location != ParameterLocation::Path || template.has_variable(&parameter.name);
-            if !is_sent {
-                warn(format!("a parameter is left out: the path has no variable {{{}}}", parameter.name));
-            }
-            is_sent
-        });
-        let declared_scopes = operation["x-scopes"].as_array();
-        let mut scopes = Vec::new();
-        for scope in declared_scopes.into_iter().flatten() {
-            match serde_json::from_value(scope.clone()) {
-                Ok(scope) => scopes.push(scope),
-                Err(_) => warn(format!("the scope {scope} is not known")),
-            }
-        }
-        let is_builtin = declared_scopes.is_some();
+        let parameters = parameters(references, item, operation, &template, &mut warn);
+        let scopes = scopes(operation, &mut warn);
+        let is_builtin = operation["x-scopes"].is_array();
         let body = operation.get("requestBody").map(|body| RequestBody::new(references, references.follow(body), is_builtin));
         let body = body.and_then(|body| body.map_err(|error| warn(format!("the body is not validated: {error:#}"))).ok());
         let security = security::alternatives(references, document, operation, &mut warn);
-        let mut responses = Vec::new();
-        for (status, node) in operation["responses"].as_object().into_iter().flatten().filter(|(key, _)| !key.starts_with("x-")) {
-            match ResponseSpec::new(references, format!("{pointer}/responses/{status}"), status, node) {
-                Ok(response) => responses.push(response),
-                Err(error) => warn(format!("the response {status} is left out: {error:#}")),
-            }
-        }
+        let responses = responses(references, &pointer, operation, &mut warn);
         let deprecation = Deprecation::read(operation, is_builtin).unwrap_or_else(|error| {
             warn(format!("it is not deprecated: {error:#}"));
             None
@@ -185,11 +165,41 @@ impl Operation {
     }
 }
 
-/// Returns the parameters of an operation. They override parameters of the path item with the same name and location.
+/// Returns the known scopes of an operation.
+fn scopes(operation: &Value, warn: &mut impl FnMut(String)) -> Vec<Scope> {
+    let mut scopes = Vec::new();
+    for scope in operation["x-scopes"].as_array().into_iter().flatten() {
+        match serde_json::from_value(scope.clone()) {
+            Ok(scope) => scopes.push(scope),
+            Err(_) => warn(format!("the scope {scope} is not known")),
+        }
+    }
+    scopes
+}
+
+/// Returns the valid responses of the operation at `pointer`.
+fn responses<'a>(
+    references: &References<'a>,
+    pointer: &str,
+    operation: &'a Value,
+    warn: &mut impl FnMut(String),
+) -> Vec<ResponseSpec> {
+    let mut responses = Vec::new();
+    for (status, node) in operation["responses"].as_object().into_iter().flatten().filter(|(key, _)| !key.starts_with("x-")) {
+        match ResponseSpec::new(references, format!("{pointer}/responses/{status}"), status, node) {
+            Ok(response) => responses.push(response),
+            Err(error) => warn(format!("the response {status} is left out: {error:#}")),
+        }
+    }
+    responses
+}
+
+/// Returns the valid parameters of an operation. They override parameters of the path item with the same name and location.
 fn parameters<'a>(
     references: &References<'a>,
     item: &'a Value,
     operation: &'a Value,
+    template: &PathTemplate,
     warn: &mut impl FnMut(String),
 ) -> Vec<Parameter> {
     let mut parameters: Vec<Parameter> = Vec::new();
@@ -206,6 +216,13 @@ fn parameters<'a>(
             None => parameters.push(parameter),
         }
     }
+    parameters.retain(|parameter| {
+        let is_sent = parameter.location != ParameterLocation::Path || template.has_variable(&parameter.name);
+        if !is_sent {
+            warn(format!("a parameter is left out: the path has no variable {{{}}}", parameter.name));
+        }
+        is_sent
+    });
     parameters
 }
 

@@ -132,57 +132,35 @@ impl ResponseSpec {
     }
 
     fn body_violations(&self, media_type: &str, body: &[u8]) -> Vec<Violation> {
-        let violation = |kind, pointer: String, text, normalized: &str| {
-            vec![Violation { kind, pointer, text, normalized: normalized.to_owned() }]
-        };
-        let essence = essence(media_type);
         // These have no body, even if the document declares one (RFC 9110, sections 15.3.5, 15.3.6 and 15.4.5).
         if matches!(self.status(), Some(204 | 205 | 304)) && body.is_empty() && media_type.is_empty() {
             return Vec::new();
         }
         if self.contents.is_empty() {
-            let pointer = self.pointer.clone();
-            return match (body.is_empty(), media_type) {
-                (true, "") => Vec::new(),
-                (true, _) => {
-                    let text = format!("is `{media_type}`, where nothing is declared");
-                    violation(ViolationKind::MediaType, pointer, text, "has a media type and no body")
-                }
-                (false, _) => {
-                    let text = format!("has a body: {}", String::from_utf8_lossy(body));
-                    violation(ViolationKind::MediaType, pointer, text, "has a body")
-                }
-            };
+            return self.undeclared_body(media_type, body).into_iter().collect();
         }
         let Some(content) = find_content(&self.contents, media_type).map(|index| &self.contents[index]) else {
-            let declared: Vec<_> = self.contents.iter().map(|content| &content.media_type).collect();
-            let sent = format!("is `{essence}`");
-            let missing = if body.is_empty() { "has no body" } else { "has no Content-Type" };
-            let text = match essence {
-                "" => format!("{missing}, and is declared as one of {declared:?}"),
-                _ => format!("{sent} and not one of {declared:?}"),
-            };
-            let normalized = if essence.is_empty() || body.is_empty() { missing } else { &sent };
-            return violation(ViolationKind::MediaType, format!("{}/content", self.pointer), text, normalized);
+            return vec![self.undeclared_media_type(media_type, body)];
         };
+        let essence = essence(media_type);
         if let Some(charset) = media_type_parameter(media_type, "charset")
             .filter(|charset| is_json(essence) && !charset.eq_ignore_ascii_case("utf-8"))
         {
             let text = format!("is `{media_type}`, and JSON is UTF-8 (RFC 8259)");
-            let normalized = format!("is JSON with the charset {charset}");
-            return violation(ViolationKind::MediaType, format!("{}/content", self.pointer), text, &normalized);
+            return vec![self.media_type_violation(text, format!("is JSON with the charset {charset}"))];
         }
         let pointer = format!("{}/content/{}/schema", self.pointer, escape(&content.media_type));
+        let of_body =
+            |text, normalized| vec![Violation { kind: ViolationKind::Body, pointer: pointer.clone(), text, normalized }];
         if essence.to_lowercase().starts_with("multipart/") {
             let Some(boundary) = boundary(media_type) else {
                 let text = format!("is `{media_type}`, which lacks the boundary of its parts (RFC 2046)");
-                let pointer = format!("{}/content", self.pointer);
-                return violation(ViolationKind::MediaType, pointer, text, "has no boundary in its media type");
+                return vec![self.media_type_violation(text, "has no boundary in its media type".to_owned())];
             };
             let parts = Parts::new(body, boundary);
             if !parts.is_complete {
                 let text = format!("body doesn't end with `--{boundary}--`: {}", String::from_utf8_lossy(body));
-                return violation(ViolationKind::Body, pointer, text, "has a body that doesn't end with its boundary");
+                return of_body(text, "has a body that doesn't end with its boundary".to_owned());
             }
             return content.multipart_violations(&pointer, &parts);
         }
@@ -190,15 +168,43 @@ impl ResponseSpec {
             Ok(Some(value)) => content.violations(&pointer, &value),
             Ok(None) => {
                 let Some(message) = content.length_violation(body.len()) else { return Vec::new() };
-                let text = format!("body {message}, and it has {}", body.len());
-                violation(ViolationKind::Body, pointer, text, &format!("has a body that {message}"))
+                of_body(format!("body {message}, and it has {}", body.len()), format!("has a body that {message}"))
             }
             Err(error) => {
                 let problem = if json::is_unreadable(&error) { "can't be read" } else { "is no JSON" };
                 let text = format!("body {problem}: {error}: {}", String::from_utf8_lossy(body));
-                violation(ViolationKind::Body, pointer, text, &format!("has a body that {problem}"))
+                of_body(text, format!("has a body that {problem}"))
             }
         }
+    }
+
+    /// Returns the violation of a body or a media type where none is declared.
+    fn undeclared_body(&self, media_type: &str, body: &[u8]) -> Option<Violation> {
+        let (text, normalized) = match (body.is_empty(), media_type) {
+            (true, "") => return None,
+            (true, _) => (format!("is `{media_type}`, where nothing is declared"), "has a media type and no body"),
+            (false, _) => (format!("has a body: {}", String::from_utf8_lossy(body)), "has a body"),
+        };
+        let (pointer, normalized) = (self.pointer.clone(), normalized.to_owned());
+        Some(Violation { kind: ViolationKind::MediaType, pointer, text, normalized })
+    }
+
+    /// Returns the violation of a missing media type, or of one that is not declared.
+    fn undeclared_media_type(&self, media_type: &str, body: &[u8]) -> Violation {
+        let declared: Vec<_> = self.contents.iter().map(|content| &content.media_type).collect();
+        let essence = essence(media_type);
+        let sent = format!("is `{essence}`");
+        let missing = if body.is_empty() { "has no body" } else { "has no Content-Type" };
+        let text = match essence {
+            "" => format!("{missing}, and is declared as one of {declared:?}"),
+            _ => format!("{sent} and not one of {declared:?}"),
+        };
+        let normalized = if essence.is_empty() || body.is_empty() { missing.to_owned() } else { sent };
+        self.media_type_violation(text, normalized)
+    }
+
+    fn media_type_violation(&self, text: String, normalized: String) -> Violation {
+        Violation { kind: ViolationKind::MediaType, pointer: format!("{}/content", self.pointer), text, normalized }
     }
 }
 

@@ -20,7 +20,6 @@ use crate::http_client::{KEY_VARIABLE, ReceivedResponse, Request};
 use crate::model::{Check, Finding, Report};
 use crate::operation_run::OperationRun;
 use crate::operation_under_test::OperationUnderTest;
-use crate::recorder::CheckFailure;
 
 /// Maximum number of different requests without an operation that are listed.
 const MAX_UNKNOWN_REQUESTS: usize = 100;
@@ -86,48 +85,10 @@ impl<'a> Validator<'a> {
         let Some(run) = self.runs.iter_mut().find(|run| std::ptr::eq(run.operation.spec, operation)) else { return };
         let findings = run.recorder.findings().len();
         let request = report_request(run.operation, &self.key_names, &exchange.head, body);
-        let is_valid_request = match body {
-            Some(body) => {
-                let head = &exchange.head;
-                let problems = problems(operation.check(path, head.uri.query(), &head.headers, body));
-                let failure = |(summary, detail): &(String, String)| {
-                    run.failure(summary.clone(), "a request that matches the document", detail.clone())
-                };
-                let failures: Vec<_> = problems.iter().map(failure).collect();
-                record_all(run, Check::Sent, &request, failures);
-                problems.is_empty()
-            }
-            None => {
-                self.unchecked_bodies += 1;
-                true
-            }
-        };
-        let complete = exchange.response.as_ref().err();
-        let complete = complete.map(|reason| {
-            run.failure("the response is missing or incomplete", "a complete response within 60 seconds", reason.clone())
-        });
-        run.record(Check::Complete, &request, complete);
-        if let Ok(response) = &exchange.response {
-            run.recorder.coverage.seen.insert(response.status);
-            check_credential(run, &exchange.head, &request, response);
-            if !is_valid_request {
-                let accepted = response.is_success().then(|| {
-                    run.failure(
-                        "the server accepts a request that does not match the document",
-                        "a status from 400 to 499",
-                        response.describe(),
-                    )
-                });
-                run.record(Check::Accepted, &request, accepted);
-            }
-            if exchange.has_response_body {
-                run.check_received(&request, response);
-                run.check_response(&request, response);
-            } else {
-                self.unchecked_bodies += 1;
-                check_status(run, &request, response);
-            }
-        }
+        let is_valid = body.is_none_or(|body| check_request(run, path, &exchange.head, body, &request));
+        check_response(run, &exchange, &request, is_valid);
+        self.unchecked_bodies += usize::from(body.is_none());
+        self.unchecked_bodies += usize::from(exchange.response.is_ok() && !exchange.has_response_body);
         let found = run.recorder.findings().get(findings..).unwrap_or_default();
         found.iter().for_each(&mut on_finding);
         // Repeated findings are not in `found`.
@@ -203,13 +164,39 @@ fn is_compressed(head: &Parts) -> bool {
     head.headers.get_all(CONTENT_ENCODING).iter().any(|coding| !coding.is_empty() && coding != "identity")
 }
 
-/// Records each failure of a check, or that it was passed.
-fn record_all(run: &mut OperationRun<'_>, check: Check, request: &Request, failures: Vec<CheckFailure>) {
-    if failures.is_empty() {
-        run.record(check, request, None);
+/// Checks a request. Returns whether it matches the document. `request` is its form in the report.
+fn check_request(run: &mut OperationRun<'_>, path: &str, head: &Parts, body: &[u8], request: &Request) -> bool {
+    let problems = problems(run.operation.spec.check(path, head.uri.query(), &head.headers, body));
+    if problems.is_empty() {
+        run.record(Check::Sent, request, None);
+        return true;
     }
-    for failure in failures {
-        run.record(check, request, Some(failure));
+    for (summary, detail) in problems {
+        let failure = run.failure(summary, "a request that matches the document", detail);
+        run.record(Check::Sent, request, Some(failure));
+    }
+    false
+}
+
+/// Checks the response to a request. `is_valid` means that the request matches the document.
+fn check_response(run: &mut OperationRun<'_>, exchange: &Exchange, request: &Request, is_valid: bool) {
+    let incomplete = exchange.response.as_ref().err().map(|reason| {
+        run.failure("the response is missing or incomplete", "a complete response within 60 seconds", reason.clone())
+    });
+    run.record(Check::Complete, request, incomplete);
+    let Ok(response) = &exchange.response else { return };
+    run.recorder.coverage.seen.insert(response.status);
+    check_credential(run, &exchange.head, request, response);
+    if !is_valid {
+        let summary = "the server accepts a request that does not match the document";
+        let accepted = response.is_success().then(|| run.failure(summary, "a status from 400 to 499", response.describe()));
+        run.record(Check::Accepted, request, accepted);
+    }
+    if exchange.has_response_body {
+        run.check_received(request, response);
+        run.check_response(request, response);
+    } else {
+        check_status(run, request, response);
     }
 }
 

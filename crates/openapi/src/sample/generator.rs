@@ -49,6 +49,22 @@ pub struct Generator<'a> {
     budget: &'a mut usize,
 }
 
+/// The keywords of a flat schema of an object.
+struct ObjectSchema<'s> {
+    flat: &'s Map<String, Value>,
+    pointer: &'s str,
+    /// The nesting level of the object.
+    level: usize,
+    required: Vec<&'s str>,
+    properties: &'s Map<String, Value>,
+    patterns: &'s Map<String, Value>,
+    additional: &'s Value,
+    /// Minimum number of properties.
+    minimum: usize,
+    /// Maximum number of properties.
+    maximum: usize,
+}
+
 impl<'a> Generator<'a> {
     /// Creates a generator. `optional` is the probability of an optional property, from 0 to 1. The cost is subtracted from `budget`.
     pub fn new(bundle: &'a SchemaBundle, rng: &'a mut Xoshiro256PlusPlus, optional: f64, budget: &'a mut usize) -> Self {
@@ -181,41 +197,71 @@ impl<'a> Generator<'a> {
 
     fn object(&mut self, flat: &Map<String, Value>, pointer: &str, level: usize) -> anyhow::Result<Value> {
         let none = Map::new();
-        let properties = flat.get("properties").and_then(Value::as_object).unwrap_or(&none);
-        let required: Vec<&str> =
-            flat.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
-        let minimum = count_limit(flat, "minProperties").unwrap_or(0);
-        let maximum = count_limit(flat, "maxProperties").unwrap_or(usize::MAX);
-        let additional = flat.get("additionalProperties").unwrap_or(&Value::Bool(true));
-        let patterns = flat.get("patternProperties").and_then(Value::as_object).unwrap_or(&none);
+        let map = |keyword: &str| flat.get(keyword).and_then(Value::as_object).unwrap_or(&none);
+        let required = flat.get("required").and_then(Value::as_array).into_iter().flatten();
+        let schema = ObjectSchema {
+            flat,
+            pointer,
+            level,
+            required: required.filter_map(Value::as_str).collect(),
+            properties: map("properties"),
+            patterns: map("patternProperties"),
+            additional: flat.get("additionalProperties").unwrap_or(&Value::Bool(true)),
+            minimum: count_limit(flat, "minProperties").unwrap_or(0),
+            maximum: count_limit(flat, "maxProperties").unwrap_or(usize::MAX),
+        };
         let mut object = Map::new();
-        for name in &required {
-            let (schema, at) = match properties.get(*name) {
-                Some(schema) => (schema, format!("{pointer}/properties/{}", escape(name))),
-                None if additional == false => bail!("`{pointer}` requires the property {name}, but doesn't allow it"),
-                None => (additional, format!("{pointer}/additionalProperties")),
+        self.add_required(&schema, &mut object)?;
+        self.add_optional(&schema, &mut object);
+        self.add_additional(&schema, &mut object)?;
+        // Properties in the document's order.
+        let position = |name: &String| schema.properties.keys().position(|property| property == name).unwrap_or(usize::MAX);
+        let mut entries: Vec<(String, Value)> = object.into_iter().collect();
+        entries.sort_by_key(|(name, _)| position(name));
+        Ok(Value::Object(entries.into_iter().collect()))
+    }
+
+    /// Adds the required properties.
+    fn add_required(&mut self, schema: &ObjectSchema<'_>, object: &mut Map<String, Value>) -> anyhow::Result<()> {
+        let pointer = schema.pointer;
+        for name in &schema.required {
+            let (property, at) = match schema.properties.get(*name) {
+                Some(property) => (property, format!("{pointer}/properties/{}", escape(name))),
+                None if schema.additional == false => bail!("`{pointer}` requires the property {name}, but doesn't allow it"),
+                None => (schema.additional, format!("{pointer}/additionalProperties")),
             };
             if !object.contains_key(*name) {
-                object.insert((*name).to_owned(), self.value(schema, &at, level + 1)?);
+                object.insert((*name).to_owned(), self.value(property, &at, schema.level + 1)?);
             }
         }
-        for (name, schema) in properties {
-            let wanted = object.len() < minimum || (!self.is_minimal(level) && self.rng.random_bool(self.optional));
-            if !wanted || object.contains_key(name) || object.len() >= maximum {
+        Ok(())
+    }
+
+    /// Adds some of the other declared properties.
+    fn add_optional(&mut self, schema: &ObjectSchema<'_>, object: &mut Map<String, Value>) {
+        for (name, property) in schema.properties {
+            let wanted = object.len() < schema.minimum || (!self.is_minimal(schema.level) && self.rng.random_bool(self.optional));
+            if !wanted || object.contains_key(name) || object.len() >= schema.maximum {
                 continue;
             }
             // An optional property without a value is left out.
-            if let Ok(value) = self.value(schema, &format!("{pointer}/properties/{}", escape(name)), level + 1) {
+            let pointer = format!("{}/properties/{}", schema.pointer, escape(name));
+            if let Ok(value) = self.value(property, &pointer, schema.level + 1) {
                 object.insert(name.clone(), value);
             }
         }
+    }
+
+    /// Adds properties that are not declared by name.
+    fn add_additional(&mut self, schema: &ObjectSchema<'_>, object: &mut Map<String, Value>) -> anyhow::Result<()> {
+        let ObjectSchema { pointer, level, properties, patterns, additional, minimum, maximum, .. } = *schema;
         let is_map = (additional.is_object() || !patterns.is_empty()) && !self.is_minimal(level);
         let more = if is_map { self.rng.random_range(0..=2) } else { 0 };
         let wanted = minimum.max(object.len() + more).min(maximum);
         if object.len() < wanted.min(minimum) && additional == false && patterns.is_empty()
             || wanted > MAX_LENGTH
             || minimum > maximum
-            || required.len() > maximum
+            || schema.required.len() > maximum
         {
             bail!("`{pointer}` has contradictory numbers of properties");
         }
@@ -231,33 +277,43 @@ impl<'a> Generator<'a> {
                 bail!("`{pointer}` has no valid names for {minimum} properties");
             }
             let pattern = patterns.iter().nth((number - 1) % patterns.len().max(1));
-            let (name, schema, at) = match pattern {
-                Some((pattern, schema)) => {
-                    (self.matching_name(pattern, pointer)?, schema, format!("{pointer}/patternProperties/{}", escape(pattern)))
-                }
-                None => {
-                    (self.property_name(flat, pointer, number, level)?, additional, format!("{pointer}/additionalProperties"))
-                }
+            let (property, at) = match pattern {
+                Some((pattern, property)) => (property, format!("{pointer}/patternProperties/{}", escape(pattern))),
+                None => (additional, format!("{pointer}/additionalProperties")),
             };
-            // A pattern without an anchor at its end allows more characters.
-            let names = flat.get("propertyNames").and_then(Value::as_object).filter(|names| names.keys().eq(["pattern"]));
-            let pattern = pattern.map(|(pattern, _)| pattern.as_str()).or_else(|| names?["pattern"].as_str());
-            let pattern = pattern.and_then(|pattern| self.bundle.patterns.get(pattern)?.as_ref());
-            let longer = || Some(format!("{name}{number}")).filter(|name| pattern.is_some_and(|pattern| pattern.matches(name)));
-            let name = if object.contains_key(&name) { longer().unwrap_or(name) } else { name };
+            let name = self.additional_name(schema, pattern.map(|(pattern, _)| pattern.as_str()), number, object)?;
             if !properties.contains_key(&name) {
-                let value = self.value(schema, &at, level + 1)?;
+                let value = self.value(property, &at, level + 1)?;
                 object.insert(name, value);
             }
         }
-        // Properties in the document's order.
-        let position = |name: &String| properties.keys().position(|property| property == name).unwrap_or(usize::MAX);
-        let mut entries: Vec<(String, Value)> = object.into_iter().collect();
-        entries.sort_by_key(|(name, _)| position(name));
-        Ok(Value::Object(entries.into_iter().collect()))
+        Ok(())
     }
 
-    /// Generates the name of an additional property.
+    /// Generates the name of an additional property. `pattern` is the one in `patternProperties`.
+    fn additional_name(
+        &mut self,
+        schema: &ObjectSchema<'_>,
+        pattern: Option<&str>,
+        number: usize,
+        object: &Map<String, Value>,
+    ) -> anyhow::Result<String> {
+        let name = match pattern {
+            Some(pattern) => self.matching_name(pattern, schema.pointer)?,
+            None => self.property_name(schema.flat, schema.pointer, number, schema.level)?,
+        };
+        if !object.contains_key(&name) {
+            return Ok(name);
+        }
+        // A pattern without an anchor at its end allows more characters.
+        let names = schema.flat.get("propertyNames").and_then(Value::as_object).filter(|names| names.keys().eq(["pattern"]));
+        let pattern = pattern.or_else(|| names?["pattern"].as_str());
+        let pattern = pattern.and_then(|pattern| self.bundle.patterns.get(pattern)?.as_ref());
+        let longer = format!("{name}{number}");
+        Ok(if pattern.is_some_and(|pattern| pattern.matches(&longer)) { longer } else { name })
+    }
+
+    /// Generates a name that `propertyNames` allows.
     fn property_name(&mut self, flat: &Map<String, Value>, pointer: &str, number: usize, level: usize) -> anyhow::Result<String> {
         if let Some(names) = flat.get("propertyNames").filter(|names| names.is_object()) {
             let name = self.value(names, &format!("{pointer}/propertyNames"), level + 1)?;
