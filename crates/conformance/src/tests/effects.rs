@@ -11,7 +11,7 @@ use http::{Request, Response};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::{comparison, document, error, findings, json_answer, json_response, response, start};
+use super::{comparison, document, error, findings, json_answer, json_response, response, start, variable};
 use crate::comparison::{BuiltinServer, Comparison};
 use crate::model::{Check, Report};
 use crate::operation_under_test::OperationUnderTest;
@@ -76,7 +76,7 @@ impl PetServer {
             });
         }
         let mut item = json!({
-            "parameters": [{ "name": self.identifier, "in": "path", "required": true, "schema": self.schema }],
+            "parameters": variable(self.identifier, self.schema.clone()),
             "get": { "operationId": "read", "responses": { "200": answer, "404": error } },
         });
         for method in self.methods {

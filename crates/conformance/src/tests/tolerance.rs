@@ -5,15 +5,7 @@ use http::{Request, Response};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::{comparison, findings, json_answer, json_response, response, start};
-
-fn document(paths: Value) -> Value {
-    super::document("other", paths)
-}
-
-fn answer(schema: Value) -> Value {
-    json_answer(&schema)
-}
+use super::{comparison, document, findings, json_answer, json_body, json_response, response, start, variable};
 
 /// Compares a server with a document, and returns the findings that contain a text.
 async fn found(
@@ -31,13 +23,13 @@ async fn lost_by(method: &str) -> Vec<String> {
     let text = json!({ "type": "string", "minLength": 1 });
     let profile = json!({ "type": "object", "properties": { "name": text, "motto": text } });
     let example = json!({ "name": "Ama", "motto": "Sing" });
-    let body = json!({ "required": true, "content": { "application/json": { "schema": profile, "example": example } } });
+    let body = json_body(&profile, example.clone());
     let paths = json!({ "/profile": {
-        "get": { "operationId": "read", "responses": { "200": answer(profile.clone()) } },
-        method: { "operationId": "update", "requestBody": body, "responses": { "200": answer(profile), "400": answer(json!({})) } },
+        "get": { "operationId": "read", "responses": { "200": json_answer(&profile) } },
+        method: { "operationId": "update", "requestBody": body, "responses": { "200": json_answer(&profile), "400": json_answer(&json!({})) } },
     } });
     let profile = Mutex::new(example);
-    found(document(paths), "clears", move |request| {
+    found(document("other", paths), "clears", move |request| {
         let mut profile = profile.lock();
         if request.method() != "GET" {
             match serde_json::from_slice::<Value>(request.body()) {
@@ -60,8 +52,8 @@ async fn replacement_may_clear_what_it_lacks() {
 
 #[tokio::test]
 async fn overlapping_paths_may_allow_the_methods_of_both() {
-    let identifier = json!([{ "name": "id", "in": "path", "required": true, "schema": { "type": "string" } }]);
-    let responses = json!({ "200": answer(json!({})), "404": answer(json!({})) });
+    let identifier = variable("id", json!({ "type": "string" }));
+    let responses = json!({ "200": json_answer(&json!({})), "404": json_answer(&json!({})) });
     let paths = json!({
         "/users": {
             "get": { "operationId": "list", "responses": responses },
@@ -86,20 +78,20 @@ async fn overlapping_paths_may_allow_the_methods_of_both() {
             response
         }
     };
-    assert_eq!(found(document(paths.clone()), "method.options", allow(&["GET, HEAD", "DELETE"])).await, [""; 0]);
+    assert_eq!(found(document("other", paths.clone()), "method.options", allow(&["GET, HEAD", "DELETE"])).await, [""; 0]);
     let mut others = paths;
     others.as_object_mut().unwrap().shift_remove("/users/me");
     let expected = ["read method.options: Allow in the response to OPTIONS doesn't list the documented methods"];
-    assert_eq!(found(document(others), "method.options", allow(&["GET"])).await, expected);
+    assert_eq!(found(document("other", others), "method.options", allow(&["GET"])).await, expected);
 }
 
 #[tokio::test]
 async fn any_media_type_is_accepted_where_any_is_declared() {
     for (declared, expected) in [("*/*", vec![]), ("application/*", vec![]), ("application/json", vec!["200"])] {
         let body = json!({ "required": true, "content": { declared: { "schema": { "type": "object" } } } });
-        let responses = json!({ "200": answer(json!({})), "400": answer(json!({})), "415": answer(json!({})) });
+        let responses = json!({ "200": json_answer(&json!({})), "400": json_answer(&json!({})), "415": json_answer(&json!({})) });
         let paths = json!({ "/echo": { "post": { "operationId": "echo", "requestBody": body, "responses": responses } } });
-        let found = found(document(paths), "another media type", |request| {
+        let found = found(document("other", paths), "another media type", |request| {
             let status = if serde_json::from_slice::<Value>(request.body()).is_ok() { 200 } else { 400 };
             json_response(status, &json!({}))
         });
@@ -117,16 +109,16 @@ async fn weak_tag_in_if_match_may_be_refused() {
     let body = json!({ "content": { "application/json": { "schema": note, "example": { "text": "Hello" } } } });
     let condition = json!([{ "name": "If-Match", "in": "header", "schema": { "type": "string" } }]);
     let paths = json!({ "/note": {
-        "get": { "operationId": "read", "responses": { "200": answer(note.clone()) } },
+        "get": { "operationId": "read", "responses": { "200": json_answer(&note) } },
         "put": {
             "operationId": "update", "parameters": condition, "requestBody": body,
-            "responses": { "200": answer(note), "400": answer(json!({})), "412": answer(json!({})) },
+            "responses": { "200": json_answer(&note), "400": json_answer(&json!({})), "412": json_answer(&json!({})) },
         },
     } });
     for (tag, expected) in
         [("W/\"1\"", vec![]), ("\"1\"", vec!["update tag.if-match: an update with the right tag in If-Match is refused"])]
     {
-        let found = found(document(paths.clone()), "right tag", move |request| {
+        let found = found(document("other", paths.clone()), "right tag", move |request| {
             let status = if request.headers().contains_key("if-match") { 412 } else { 200 };
             let mut response = json_response(status, &json!({ "text": "Hello" }));
             response.headers_mut().insert("etag", tag.parse().unwrap());
@@ -147,24 +139,24 @@ async fn stream_of_events_is_not_read() {
         response
     };
     for check in ["answer.", "method.head"] {
-        assert_eq!(found(document(paths.clone()), check, answer).await, [""; 0]);
+        assert_eq!(found(document("other", paths.clone()), check, answer).await, [""; 0]);
     }
 }
 
 #[tokio::test]
 async fn declared_redirect_is_expected_beside_default() {
     let paths = json!({ "/old": { "get": { "operationId": "old", "responses": {
-        "302": { "description": "" }, "default": answer(json!({})),
+        "302": { "description": "" }, "default": json_answer(&json!({})),
     } } } });
     for (status, expected) in [(302, None), (404, Some("old request.valid: a valid request is answered with 404".to_owned()))] {
-        let found = found(document(paths.clone()), "request.valid", move |_| json_response(status, &json!({}))).await;
+        let found = found(document("other", paths.clone()), "request.valid", move |_| json_response(status, &json!({}))).await;
         assert_eq!(found, Vec::from_iter(expected));
     }
 }
 
 #[tokio::test]
 async fn unknown_method_may_be_501() {
-    let paths = json!({ "/pets": { "get": { "operationId": "list", "responses": { "200": answer(json!({})) } } } });
+    let paths = json!({ "/pets": { "get": { "operationId": "list", "responses": { "200": json_answer(&json!({})) } } } });
     let server = |get: u16| {
         move |request: &Request<Bytes>| match (request.method().as_str(), request.uri().path()) {
             ("GET", "/pets") => json_response(get, &json!({})),
@@ -173,27 +165,29 @@ async fn unknown_method_may_be_501() {
         }
     };
     for check in ["status.failure", "method.other"] {
-        assert_eq!(found(document(paths.clone()), check, server(200)).await, [""; 0]);
+        assert_eq!(found(document("other", paths.clone()), check, server(200)).await, [""; 0]);
     }
-    assert_eq!(found(document(paths), "status.failure", server(501)).await, ["list status.failure: the server failed with 501"]);
+    assert_eq!(
+        found(document("other", paths), "status.failure", server(501)).await,
+        ["list status.failure: the server failed with 501"]
+    );
 }
 
 #[tokio::test]
 async fn resource_that_nothing_created_is_left_out() {
-    let responses = json!({ "200": answer(json!({})), "404": answer(json!({})), "410": answer(json!({})) });
-    let variable = |name: &str, schema: Value| json!({ "name": name, "in": "path", "required": true, "schema": schema });
+    let responses = json!({ "200": json_answer(&json!({})), "404": json_answer(&json!({})), "410": json_answer(&json!({})) });
     let text = json!({ "type": "string", "minLength": 1 });
     let read = |id: &str| json!({ "operationId": id, "responses": responses });
     let mut known = text.clone();
     known["example"] = json!("theme");
     let paths = json!({
-        "/settings/{key}": { "parameters": [variable("key", text.clone())], "get": read("generated") },
-        "/offers/{key}": { "parameters": [variable("key", text.clone())], "get": read("gone") },
+        "/settings/{key}": { "parameters": variable("key", text.clone()), "get": read("generated") },
+        "/offers/{key}": { "parameters": variable("key", text.clone()), "get": read("gone") },
         "/books": { "get": read("list") },
-        "/books/{id}": { "parameters": [variable("id", text.clone())], "get": read("book") },
-        "/books/{id}/cover": { "parameters": [variable("id", text.clone())], "get": read("cover"), "delete": read("remove") },
-        "/books/{id}/summary": { "parameters": [variable("id", text)], "get": read("summary") },
-        "/themes/{key}": { "parameters": [variable("key", known)], "get": read("example") },
+        "/books/{id}": { "parameters": variable("id", text.clone()), "get": read("book") },
+        "/books/{id}/cover": { "parameters": variable("id", text.clone()), "get": read("cover"), "delete": read("remove") },
+        "/books/{id}/summary": { "parameters": variable("id", text), "get": read("summary") },
+        "/themes/{key}": { "parameters": variable("key", known), "get": read("example") },
     });
     let address = start(|request| match request.uri().path() {
         "/books" => json_response(200, &json!([{ "id": "7" }])),
@@ -201,7 +195,7 @@ async fn resource_that_nothing_created_is_left_out() {
         path if path.starts_with("/offers/") => json_response(410, &json!({})),
         _ => json_response(404, &json!({})),
     });
-    let report = comparison(document(paths), None, &address.await).await.run(|_| ()).await;
+    let report = comparison(document("other", paths), None, &address.await).await.run(|_| ()).await;
     for (id, status) in [("generated", 404), ("cover", 404), ("gone", 410)] {
         let reason = format!("no such resource is known: a request for one is answered with {status}");
         assert_eq!(report.operation(id).unwrap().left_out, Some(reason), "{id}");
@@ -215,10 +209,10 @@ async fn resource_that_nothing_created_is_left_out() {
 async fn started_task_is_read() {
     let task = json!({ "type": "object", "required": ["state"], "properties": { "state": { "enum": ["running", "done"] } } });
     let started = json!({ "description": "", "headers": { "Location": { "schema": { "type": "string" } } } });
-    let number = json!([{ "name": "id", "in": "path", "required": true, "schema": { "type": "integer", "minimum": 1 } }]);
+    let number = variable("id", json!({ "type": "integer", "minimum": 1 }));
     let paths = json!({
         "/tasks/{id}": { "parameters": number, "get": {
-            "operationId": "read", "responses": { "200": answer(task), "404": answer(json!({})) },
+            "operationId": "read", "responses": { "200": json_answer(&task), "404": json_answer(&json!({})) },
         } },
         "/reports": { "post": { "operationId": "begin", "responses": { "202": started } } },
     });
@@ -237,7 +231,7 @@ async fn started_task_is_read() {
             _ => json_response(404, &json!({})),
         };
         let address = start(answer).await;
-        let report = comparison(document(paths.clone()), None, &address).await.run(|_| ()).await;
+        let report = comparison(document("other", paths.clone()), None, &address).await.run(|_| ()).await;
         assert_eq!(report.operation("read").unwrap().left_out, None);
         let found: Vec<_> = findings(&report).into_iter().filter(|finding| !finding.contains("method.other")).collect();
         assert_eq!(found, expected);
@@ -247,10 +241,10 @@ async fn started_task_is_read() {
 #[tokio::test]
 async fn location_of_a_stateless_mock_is_generated() {
     let created = json!({ "description": "", "headers": { "Location": { "schema": { "type": "string" } } } });
-    let variable = json!([{ "name": "id", "in": "path", "required": true, "schema": { "type": "string" } }]);
+    let variable = variable("id", json!({ "type": "string" }));
     let paths = json!({
         "/pets": { "post": { "operationId": "create", "responses": { "201": created } } },
-        "/pets/{id}": { "parameters": variable, "get": { "operationId": "read", "responses": { "200": answer(json!({})) } } },
+        "/pets/{id}": { "parameters": variable, "get": { "operationId": "read", "responses": { "200": json_answer(&json!({})) } } },
     });
     for (is_mock, expected) in
         [(true, vec![]), (false, vec!["create self.resolves: Location leads to no operation of the document"])]
@@ -263,7 +257,7 @@ async fn location_of_a_stateless_mock_is_generated() {
             }
             response
         };
-        assert_eq!(found(document(paths.clone()), "self.resolves", answer).await, expected, "{is_mock}");
+        assert_eq!(found(document("other", paths.clone()), "self.resolves", answer).await, expected, "{is_mock}");
     }
 }
 
@@ -276,7 +270,7 @@ async fn location_is_not_followed_without_an_operation_that_reads_the_resource()
         response.headers_mut().insert("location", "/pets/7".parse().unwrap());
         response
     };
-    assert_eq!(found(document(paths), "self.resolves", answer).await, [""; 0]);
+    assert_eq!(found(document("other", paths), "self.resolves", answer).await, [""; 0]);
 }
 
 #[tokio::test]
@@ -287,7 +281,7 @@ async fn texts_with_the_pattern_of_an_argument_are_no_keys() {
         { "name": "hash", "in": "path", "required": true, "schema": hash },
         { "name": "network", "in": "query", "schema": slug },
     ]);
-    let error = answer(json!({ "type": "object", "properties": { "message": { "type": "string" } } }));
+    let error = json_answer(&json!({ "type": "object", "properties": { "message": { "type": "string" } } }));
     let paths = json!({ "/blocks/{hash}": {
         "parameters": variable,
         "get": { "operationId": "read", "responses": { "200": { "description": "" }, "400": error } },
@@ -303,7 +297,7 @@ async fn texts_with_the_pattern_of_an_argument_are_no_keys() {
                 json_response(400, &json!({ "message": format!("See {text}.") }))
             }
         };
-        assert_eq!(found(document(paths.clone()), "answer.leak", answer).await, expected);
+        assert_eq!(found(document("other", paths.clone()), "answer.leak", answer).await, expected);
     }
 }
 
@@ -318,7 +312,7 @@ async fn an_example_with_an_undeclared_property_is_not_called_invalid() {
         let paths = json!({ "/pet": {
             "get": { "operationId": "read", "responses": { "200": { "description": "", "content": content } } },
         } });
-        let found = found(document(paths), "document.example", |_| json_response(200, &json!({ "name": "Ama" }))).await;
+        let found = found(document("other", paths), "document.example", |_| json_response(200, &json!({ "name": "Ama" }))).await;
         let pointer = "/paths/~1pet/get/responses/200/content/application~1json/examples/example";
         assert_eq!(found, [format!("read document.example: the example at {pointer} {expected}")]);
     }
@@ -330,7 +324,7 @@ async fn dot_segments_are_not_sent_as_values_in_paths() {
     let variable = json!([{ "name": "ids", "in": "path", "required": true, "style": "label", "schema": schema }]);
     let paths = json!({ "/pets/{ids}": {
         "parameters": variable,
-        "get": { "operationId": "read", "responses": { "200": answer(json!({})), "400": answer(json!({})) } },
+        "get": { "operationId": "read", "responses": { "200": json_answer(&json!({})), "400": json_answer(&json!({})) } },
     } });
     let answer = |request: &Request<Bytes>| {
         let ids = request.uri().path().strip_prefix("/pets/.").unwrap_or_default();
@@ -346,5 +340,5 @@ async fn dot_segments_are_not_sent_as_values_in_paths() {
             &json!({}),
         )
     };
-    assert_eq!(found(document(paths), "argument.", answer).await, [""; 0]);
+    assert_eq!(found(document("other", paths), "argument.", answer).await, [""; 0]);
 }
