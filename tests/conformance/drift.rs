@@ -136,9 +136,9 @@ fn every_mutation_of_fixture_server_is_found() {
 fn fixture_covers_every_kind_of_change() {
     let applied: BTreeSet<_> = mutator::mutations(&drift_fixture::document()).into_iter().map(|m| m.change).collect();
 
-    let idle: Vec<_> = mutator::kinds().into_iter().filter(|kind| !applied.contains(kind)).collect();
+    let unused: Vec<_> = mutator::kinds().into_iter().filter(|kind| !applied.contains(kind)).collect();
 
-    assert!(idle.is_empty(), "no place for {idle:?}");
+    assert!(unused.is_empty(), "no place for {unused:?}");
 }
 
 #[test]

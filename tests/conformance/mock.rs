@@ -120,9 +120,9 @@ async fn every_response_can_be_generated_from_schema() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn same_seed_and_request_generate_same_data() {
     let body = |name: &str| json!({ "name": name, "country": "Ghana" });
-    let ask = async |mock: &MockServer, target: &str, name: &str| {
-        let create = request("POST", target).with_json(&body(name)).with_header("Prefer", "dynamic=true");
-        mock.send(&create).await.json()
+    let create = async |mock: &MockServer, target: &str, name: &str| {
+        let request = request("POST", target).with_json(&body(name)).with_header("Prefer", "dynamic=true");
+        mock.send(&request).await.json()
     };
     let (one, same) = (
         MockServer::start(MockSettings { seed: 7, ..MockSettings::default() }),
@@ -130,18 +130,18 @@ async fn same_seed_and_request_generate_same_data() {
     );
     let other = MockServer::start(MockSettings { seed: 8, ..MockSettings::default() });
 
-    let first = ask(&one, "/regions", "Accra").await;
-    assert_eq!(ask(&one, "/regions", "Accra").await, first);
-    assert_eq!(ask(&same, "/regions", "Accra").await, first);
-    assert_ne!(ask(&other, "/regions", "Accra").await, first);
-    assert_ne!(ask(&one, "/regions?x=1", "Accra").await, first);
-    assert_ne!(ask(&one, "/regions", "Kumasi").await, first);
+    let first = create(&one, "/regions", "Accra").await;
+    assert_eq!(create(&one, "/regions", "Accra").await, first);
+    assert_eq!(create(&same, "/regions", "Accra").await, first);
+    assert_ne!(create(&other, "/regions", "Accra").await, first);
+    assert_ne!(create(&one, "/regions?x=1", "Accra").await, first);
+    assert_ne!(create(&one, "/regions", "Kumasi").await, first);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn unknown_selection_lists_available_ones() {
     let mock = MockServer::start(MockSettings::default());
-    for (prefer, actual) in [
+    for (prefer, details) in [
         (
             "code=418",
             vec!["has code=418, which the operation doesn't declare; there are 200, 304, 400, 401, 403, 404, 412, 429, 500, 503"],
@@ -154,16 +154,15 @@ async fn unknown_selection_lists_available_ones() {
         ("scope=staff, code=x", vec!["has scope=staff; there are public, customer", "has code=x"]),
         ("code 404", vec!["is not as RFC 7240 has it"]),
     ] {
-        let ask = request("GET", "/regions").with_header("Prefer", prefer);
-        let reply = mock.send(&ask).await;
+        let reply = mock.send(&request("GET", "/regions").with_header("Prefer", prefer)).await;
 
         let body = reply.json();
         assert_eq!((reply.status, &body["code"]), (400, &json!("arguments.invalid")), "{prefer}");
         let fields = body["fields"].as_array().unwrap();
-        assert_eq!(fields.len(), actual.len(), "{prefer}: {body}");
-        for (field, actual) in fields.iter().zip(actual) {
+        assert_eq!(fields.len(), details.len(), "{prefer}: {body}");
+        for (field, detail) in fields.iter().zip(details) {
             assert_eq!((&field["name"], &field["problem"]), (&json!("Prefer"), &json!("invalid")));
-            assert!(field["detail"].as_str().unwrap().starts_with(actual), "{prefer}: {field}");
+            assert!(field["detail"].as_str().unwrap().starts_with(detail), "{prefer}: {field}");
         }
     }
 }
@@ -177,21 +176,21 @@ async fn selections_combine_and_are_reported() {
 
     let sold_out = mock.send(&order("Example=soldOut, code=409, scope=customer, wait=5")).await;
     let unlike = mock.send(&order("example=sold-out")).await;
-    let made = mock.send(&order("code=409, dynamic=true")).await;
+    let generated = mock.send(&order("code=409, dynamic=true")).await;
 
     assert_eq!((sold_out.status, &sold_out.json()["code"]), (409, &json!("section.sold-out")));
     assert_eq!(header(&sold_out, "preference-applied"), "code=409, example=soldOut, scope=customer");
     assert_eq!((unlike.status, unlike.json()), (409, sold_out.json()));
-    assert_eq!(made.status, 409);
-    assert_ne!(made.json(), sold_out.json());
+    assert_eq!(generated.status, 409);
+    assert_ne!(generated.json(), sold_out.json());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn response_is_delayed_on_request() {
     let mock = MockServer::start(MockSettings::default());
-    let begun = std::time::Instant::now();
+    let started = std::time::Instant::now();
     let reply = mock.send(&request("GET", "/time").with_header("Prefer", "delay=80")).await;
-    assert!(begun.elapsed().as_millis() >= 80);
+    assert!(started.elapsed().as_millis() >= 80);
     assert_eq!((reply.status, header(&reply, "preference-applied")), (200, "delay=80"));
 }
 
@@ -249,14 +248,14 @@ async fn error_responses_equal_those_of_platform(app: TestApp) {
             bad.push(staff(&operation.method, &operation.path_with(&[])).with_json(&body));
         }
     }
-    let mut refused = 0;
+    let mut rejected = 0;
     for request in bad {
         let ours = mock.send(&request).await;
         // Arguments that satisfy the contract are subject to the platform's own rules.
         if ours.status < 300 {
             continue;
         }
-        refused += 1;
+        rejected += 1;
         let theirs = platform.send(&request).await.unwrap();
 
         let about = format!("{} {}", request.method, request.path_and_query());
@@ -265,5 +264,5 @@ async fn error_responses_equal_those_of_platform(app: TestApp) {
             assert_eq!(ours.headers.get(name), theirs.headers.get(name), "{about}: {name}");
         }
     }
-    assert!(refused > 100, "only {refused}");
+    assert!(rejected > 100, "only {rejected}");
 }

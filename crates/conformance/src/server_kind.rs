@@ -42,7 +42,7 @@ impl ServerKind {
 /// Returns the kind of a server. An unknown identifier is sent to some operations that read a resource.
 pub async fn detect(comparison: &Comparison, operations: &[OperationUnderTest<'_>]) -> ServerKind {
     let target = &comparison.target;
-    let (mut applies_preference, mut found, mut refused) = (false, 0, 0);
+    let (mut applies_preference, mut found, mut rejected) = (false, 0, 0);
     let reads: Vec<_> = operations.iter().filter(|operation| operation.spec.method == "GET").collect();
     let is_item = |operation: &&&OperationUnderTest<'_>| is_item(&operation.spec.path);
     for operation in reads.iter().filter(|operation| !operation.spec.path.contains('{')).take(TRIED_OPERATIONS) {
@@ -64,10 +64,10 @@ pub async fn detect(comparison: &Comparison, operations: &[OperationUnderTest<'_
         if operation.is_success(&response) {
             found += 1;
         } else {
-            refused += 1;
+            rejected += 1;
         }
     }
-    match (applies_preference, found > 0 && refused == 0) {
+    match (applies_preference, found > 0 && rejected == 0) {
         (true, false) => ServerKind::StatefulMock,
         (_, true) if applies_preference || found > 1 => ServerKind::StatelessMock,
         _ => ServerKind::Real,

@@ -70,19 +70,19 @@ async fn every_operation_succeeds_and_fixtures_are_removed(app: TestApp) {
     let server = HttpClient::new(&app.address).unwrap();
     let before = lists(&app).await;
 
-    let made = Fixtures::create(&server, &contract, &app.staff.key, 7, &all(&contract)).await.unwrap();
+    let fixtures = Fixtures::create(&server, &contract, &app.staff.key, 7, &all(&contract)).await.unwrap();
     let operations: Vec<_> = contract.operations().collect();
     let mut wrong = Vec::new();
     for four in operations.chunks(4) {
-        wrong.extend(join_all(four.iter().map(|operation| send_all(&made, &server, &contract, operation))).await.concat());
+        wrong.extend(join_all(four.iter().map(|operation| send_all(&fixtures, &server, &contract, operation))).await.concat());
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 
-    let left = made.clean_up(&server).await;
+    let left = fixtures.clean_up(&server).await;
     let after = lists(&app).await;
     assert!(before.iter().all(|uri| after.contains(uri)), "{before:?} {after:?}");
     let stays: Vec<&String> = after.iter().filter(|uri| !before.contains(uri)).collect();
-    let unreported: Vec<_> = stays.iter().filter(|uri| !left.iter().any(|actual| actual.starts_with(uri.as_str()))).collect();
+    let unreported: Vec<_> = stays.iter().filter(|uri| !left.iter().any(|note| note.starts_with(uri.as_str()))).collect();
     assert!(unreported.is_empty(), "{unreported:?} in {left:#?}");
     // The event with sold tickets can't be deleted, nor can its venue, region and category.
     let kinds: Vec<&str> = stays.iter().filter_map(|uri| uri.split('/').nth(1)).collect();
@@ -95,9 +95,9 @@ async fn key_without_administrator_scope_creates_nothing(app: TestApp) {
     let server = HttpClient::new(&app.address).unwrap();
     let before = lists(&app).await;
 
-    let made = Fixtures::create(&server, &contract, &app.public_key, 7, &all(&contract)).await.unwrap();
+    let fixtures = Fixtures::create(&server, &contract, &app.public_key, 7, &all(&contract)).await.unwrap();
 
-    let [failure] = made.failures() else { panic!("{:?}", made.failures()) };
+    let [failure] = fixtures.failures() else { panic!("{:?}", fixtures.failures()) };
     let failure = failure.to_string();
     assert!(failure.contains("403") && failure.contains("Use the key of a platform administrator"), "{failure}");
     assert_eq!(lists(&app).await, before);
@@ -116,19 +116,19 @@ async fn stopped_comparison_removes_fixtures(app: TestApp) {
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
         let first = lines.next().unwrap();
         assert!(Command::new("kill").arg(child.id().to_string()).status().unwrap().success());
-        let actual: Vec<String> = lines.collect();
-        (first, actual.join("\n"), child.wait().unwrap().code())
+        let output: Vec<String> = lines.collect();
+        (first, output.join("\n"), child.wait().unwrap().code())
     });
-    let (first, actual, status) = running.await.unwrap();
+    let (first, output, status) = running.await.unwrap();
 
     assert!(first.contains("/164 "), "{first}");
-    assert_eq!(status, Some(2), "{actual}");
-    assert!(actual.contains("Stopping") && actual.contains("compare could not run: it was stopped"), "{actual}");
+    assert_eq!(status, Some(2), "{output}");
+    assert!(output.contains("Stopping") && output.contains("compare could not run: it was stopped"), "{output}");
     let after = lists(&app).await;
     assert!(before.iter().all(|uri| after.contains(uri)), "{before:?} {after:?}");
     let unreported: Vec<_> =
-        after.iter().filter(|uri| !before.contains(uri) && !actual.contains(&format!("{uri} stays"))).collect();
-    assert!(unreported.is_empty(), "{unreported:?} in {actual}");
+        after.iter().filter(|uri| !before.contains(uri) && !output.contains(&format!("{uri} stays"))).collect();
+    assert!(unreported.is_empty(), "{unreported:?} in {output}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -148,8 +148,8 @@ async fn rate_limited_request_is_retried() {
     };
     let (contract, selected) = (boxoffice::contract::load().unwrap(), ["region_get".to_owned()].into());
 
-    let (made, ()) = tokio::join!(Fixtures::create(&server, &contract, "a key", 7, &selected), answers);
+    let (fixtures, ()) = tokio::join!(Fixtures::create(&server, &contract, "a key", 7, &selected), answers);
 
-    assert!(made.unwrap().failures()[0].to_string().contains("region_create returned 403"));
+    assert!(fixtures.unwrap().failures()[0].to_string().contains("region_create returned 403"));
     assert_eq!(server.request_count(), 2);
 }

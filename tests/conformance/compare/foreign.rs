@@ -40,10 +40,10 @@ fn books() -> Value {
         "contact": { "type": "string", "format": "email" },
         "self": { "type": "string", "example": "no link" },
     } });
-    let refused = |success: &str, of: Value| {
-        let mut responses = json!({ "400": error("Bad request"), "401": error("Who are you?"), "403": error("Not yours") });
-        responses[success] = answer(of);
-        responses
+    let responses = |success: &str, of: Value| {
+        let mut declared = json!({ "400": error("Bad request"), "401": error("Who are you?"), "403": error("Not yours") });
+        declared[success] = answer(of);
+        declared
     };
     let paths = json!({
         "/books": {
@@ -52,16 +52,16 @@ fn books() -> Value {
                     { "name": "limit", "in": "query", "schema": { "type": "integer", "minimum": 1, "maximum": 50 } },
                     { "name": "X-Trace", "in": "header", "required": true, "schema": { "type": "string", "format": "uuid" } },
                 ],
-                "responses": refused("200", json!({ "type": "array", "items": book })),
+                "responses": responses("200", json!({ "type": "array", "items": book })),
             },
             "post": {
                 "requestBody": { "required": true, "content": { "application/json": { "schema": book } } },
-                "responses": refused("201", book.clone()),
+                "responses": responses("201", book.clone()),
             },
         },
         "/books/{isbn}": {
             "parameters": [{ "name": "isbn", "in": "path", "required": true, "schema": { "type": "string", "pattern": "^[0-9]{13}$" } }],
-            "get": { "responses": refused("200", book.clone()) },
+            "get": { "responses": responses("200", book.clone()) },
             "delete": { "responses": { "204": { "description": "" }, "default": error("Something is wrong") } },
         },
     });

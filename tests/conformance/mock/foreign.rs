@@ -15,7 +15,7 @@ fn document() -> Value {
     let problem = json!({ "description": "", "content": { "application/problem+json": {
         "schema": { "type": "object", "required": ["title"], "properties": { "title": { "type": "string", "minLength": 3 } } },
     } } });
-    let actual = json!({ "description": "", "content": { "application/json": {
+    let unauthorized = json!({ "description": "", "content": { "application/json": {
         "schema": { "type": "object", "properties": { "reason": { "type": "string" } } },
         "example": { "reason": "show a key" },
     } } });
@@ -29,7 +29,7 @@ fn document() -> Value {
                     { "name": "tree", "in": "path", "required": true, "schema": { "type": "string" } },
                     { "name": "depth", "in": "query", "schema": { "type": "integer" } },
                 ],
-                "responses": { "200": answer(json!({ "$ref": "#/components/schemas/Tree" })), "401": actual, "4XX": problem },
+                "responses": { "200": answer(json!({ "$ref": "#/components/schemas/Tree" })), "401": unauthorized, "4XX": problem },
             } },
             "/shapes": { "get": { "security": [], "responses": { "default": answer(json!({
                 "oneOf": [{ "$ref": "#/components/schemas/Circle" }, { "$ref": "#/components/schemas/Square" }],
@@ -122,7 +122,7 @@ async fn error_responses_have_shape_of_document() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn error_response_contains_reason_if_possible() {
     let reason = "Invalid: size (must be an integer).";
-    for (schema, example, actual) in [
+    for (schema, example, expected) in [
         (json!({ "required": ["id"] }), json!({ "message": "Out of stock", "id": 7 }), json!({ "message": reason, "id": 7 })),
         (
             json!({ "properties": { "error": {} } }),
@@ -141,7 +141,7 @@ async fn error_response_contains_reason_if_possible() {
         } });
         let mock = small(json!({ "/sized": sized }), json!({}));
         let reply = mock.send(&Request::new("GET", "/sized?size=large")).await;
-        assert_eq!((reply.status, reply.json()), (400, actual));
+        assert_eq!((reply.status, reply.json()), (400, expected));
         assert_eq!(header(&reply, "x-mock-refusal"), reason);
     }
 }
@@ -168,12 +168,12 @@ async fn discriminator_selects_schema() {
         }),
     );
     for number in 0..20 {
-        let ask = async |path: &str| mock.send(&Request::new("GET", format!("{path}?{number}"))).await.json();
-        let pet = ask("/pets").await;
+        let send = async |path: &str| mock.send(&Request::new("GET", format!("{path}?{number}"))).await.json();
+        let pet = send("/pets").await;
         assert_eq!(pet["kind"], if pet.get("purrs").is_some() { "cat" } else { "dog" }, "{pet}");
-        assert_eq!(ask("/parents").await["kind"], "child");
-        assert_eq!(ask("/children").await["kind"], "child");
-        assert_eq!(ask("/others").await["kind"], "Other");
+        assert_eq!(send("/parents").await["kind"], "child");
+        assert_eq!(send("/children").await["kind"], "child");
+        assert_eq!(send("/others").await["kind"], "Other");
     }
 }
 
@@ -208,10 +208,10 @@ async fn keeps_texts_unchanged() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn requires_keys_of_document() {
     let mock = mock();
-    let ask = async |request: Request| mock.send(&request).await;
+    let send = async |request: Request| mock.send(&request).await;
     let bare = |query: &str| tree(query).without_header("Authorization");
 
-    let without = ask(bare("")).await;
+    let without = send(bare("")).await;
     assert_eq!((without.status, without.json()), (401, json!({ "reason": "show a key" })));
     for (request, status) in [
         (tree(""), 200),
@@ -221,7 +221,7 @@ async fn requires_keys_of_document() {
         (bare("?key=abc").with_header("Cookie", "a=b; session=xyz"), 200),
         (tree("").with_header("Prefer", "scope=none"), 403),
     ] {
-        assert_eq!(ask(request.clone()).await.status, status, "{request:?}");
+        assert_eq!(send(request.clone()).await.status, status, "{request:?}");
     }
 }
 
@@ -376,9 +376,9 @@ async fn example_with_forbidden_property_is_not_served() {
     let with =
         |additional: bool| answered(json!({ "application/json": { "schema": schema(additional), "example": { "b": 1 } } }));
     let mock = small(json!({ "/open": with(true), "/closed": with(false) }), json!({}));
-    let ask = async |path: &str| mock.server.send(&Request::new("GET", path)).await.unwrap().json();
-    assert_eq!(ask("/open").await, json!({ "b": 1 }));
-    assert!(ask("/closed").await.get("b").is_none());
+    let send = async |path: &str| mock.server.send(&Request::new("GET", path)).await.unwrap().json();
+    assert_eq!(send("/open").await, json!({ "b": 1 }));
+    assert!(send("/closed").await.get("b").is_none());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -402,12 +402,12 @@ async fn invalid_example_cannot_be_selected() {
     let examples = json!({ "good": { "value": 1 }, "bad": { "value": "one" }, "ba-d": { "value": 2 } });
     let numbers = answered(json!({ "application/json": { "schema": { "type": "integer" }, "examples": examples } }));
     let mock = small(json!({ "/numbers": numbers }), json!({}));
-    let ask = async |example: &str| {
+    let send = async |example: &str| {
         let request = Request::new("GET", "/numbers").with_header("Prefer", &format!("example={example}"));
         mock.server.send(&request).await.unwrap()
     };
-    assert_eq!([ask("good").await.json(), ask("ba-d").await.json()], [1, 2]);
-    let bad = ask("bad").await;
+    assert_eq!([send("good").await.json(), send("ba-d").await.json()], [1, 2]);
+    let bad = send("bad").await;
     let detail = bad.json()["fields"][0]["detail"].as_str().unwrap().to_owned();
     assert!(bad.status == 400 && detail.starts_with("has example=bad, which is not as its schema says: "), "{detail}");
 }

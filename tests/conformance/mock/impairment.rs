@@ -64,13 +64,13 @@ async fn undeclared_fault_has_plain_error() {
 async fn every_response_is_delayed() {
     let mock = MockServer::start(MockSettings { delay: Some("80..90".parse().unwrap()), ..MockSettings::default() });
     for (prefer, least) in [("wait=1", 80), ("delay=120", 120), ("delay=0", 0)] {
-        let begun = Instant::now();
+        let started = Instant::now();
         assert_eq!(mock.send(&mock_request("GET", "/time").with_header("Prefer", prefer)).await.status, 200);
-        assert!(begun.elapsed() >= Duration::from_millis(least), "{prefer}");
+        assert!(started.elapsed() >= Duration::from_millis(least), "{prefer}");
     }
     for (rejected, status) in [(mock_request("GET", "/regions?page=x"), 400), (Request::new("GET", "/time"), 412)] {
-        let begun = Instant::now();
+        let started = Instant::now();
         assert_eq!(mock.send(&rejected).await.status, status);
-        assert!(begun.elapsed() >= Duration::from_millis(80), "{status}");
+        assert!(started.elapsed() >= Duration::from_millis(80), "{status}");
     }
 }

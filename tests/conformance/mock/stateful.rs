@@ -19,15 +19,15 @@ async fn creates_reads_lists_updates_and_deletes_region() {
     let mock = stateful();
     let client = Client::connect(&mock.server.base_url, "any").unwrap();
 
-    let made = client.region_create().body_map(|body| body.name("Ashanti").country("Ghana")).send().await.unwrap();
-    let id = made.self_.rsplit('/').next().unwrap().to_owned();
-    assert_eq!((made.name.as_str(), id.len()), ("Ashanti", 14));
-    assert_eq!(client.region_get().region(&id).send().await.unwrap().name, made.name);
+    let created = client.region_create().body_map(|body| body.name("Ashanti").country("Ghana")).send().await.unwrap();
+    let id = created.self_.rsplit('/').next().unwrap().to_owned();
+    assert_eq!((created.name.as_str(), id.len()), ("Ashanti", 14));
+    assert_eq!(client.region_get().region(&id).send().await.unwrap().name, created.name);
     let listed = client.region_list().send().await.unwrap();
     assert_eq!(listed.total, 3);
-    assert_eq!(listed.entries.last().unwrap().self_, made.self_);
+    assert_eq!(listed.entries.last().unwrap().self_, created.self_);
     let changed = client.region_update().region(&id).body_map(|body| body.name("Volta".to_owned())).send().await.unwrap();
-    assert_eq!((changed.name.as_str(), &changed.country), ("Volta", &made.country));
+    assert_eq!((changed.name.as_str(), &changed.country), ("Volta", &created.country));
     assert_eq!(client.region_get().region(&id).send().await.unwrap().name, changed.name);
     client.region_delete().region(&id).send().await.unwrap();
     assert_eq!(client.region_get().region(&id).send().await.rejection(), (404, "resource.not-found".to_owned()));
@@ -105,22 +105,26 @@ async fn every_collection_stores_posted_items() {
         if operation.method != "POST" || !is_collection {
             continue;
         }
-        let made = mock.send(&request).await;
+        let created = mock.send(&request).await;
         if operation.id == "order_return_create" {
-            assert_eq!((made.status, &made.json()["self"]), (200, &json!("/orders/17637202000001")), "it returns the order");
+            assert_eq!(
+                (created.status, &created.json()["self"]),
+                (200, &json!("/orders/17637202000001")),
+                "it returns the order"
+            );
             let returns = mock.send(&super::request("GET", "/orders/17637202000001/returns")).await.json();
             assert_eq!((&returns["total"], returns["entries"].as_array().unwrap().len()), (&json!(2), 2), "{returns}");
             let read = mock.send(&super::request("GET", returns["entries"][1]["self"].as_str().unwrap())).await;
             assert_eq!((read.status, &read.json()), (200, &returns["entries"][1]), "the new return");
             continue;
         }
-        assert_eq!(made.status, 201, "{} {}", operation.id, made.json());
+        assert_eq!(created.status, 201, "{} {}", operation.id, created.json());
         if operation.id == "event_admission_create" {
-            assert!(made.json().is_array(), "which has no Location");
+            assert!(created.json().is_array(), "which has no Location");
             continue;
         }
         let again = mock.send(&request).await;
-        assert_ne!(made.json()["self"], again.json()["self"], "{}", operation.id);
+        assert_ne!(created.json()["self"], again.json()["self"], "{}", operation.id);
         let uri = header(&again, "location");
         assert_eq!(again.json()["self"], uri, "{}", operation.id);
         let read = mock.send(&super::request("GET", uri)).await;
@@ -214,14 +218,14 @@ async fn concurrent_creations_are_stored_separately() {
 
     let [first, second] = [mock.send(&admit).await.json(), mock.send(&admit).await.json()];
 
-    let made: Vec<_> = [&first, &second].into_iter().flat_map(|made| made.as_array().unwrap()).collect();
-    for admission in &made {
+    let created: Vec<_> = [&first, &second].into_iter().flat_map(|created| created.as_array().unwrap()).collect();
+    for admission in &created {
         let uri = admission["self"].as_str().unwrap();
         assert!(uri.starts_with(&format!("{event}/admissions/")), "{uri}");
         assert_eq!((&mock.send(&request("GET", uri)).await.json(), &admission["redeemer"]), (*admission, &json!("Esi")));
     }
     let list = mock.send(&request("GET", &format!("{event}/admissions"))).await.json();
-    assert_eq!((&list["total"], list["entries"].as_array().unwrap().iter().collect()), (&json!(4), made));
+    assert_eq!((&list["total"], list["entries"].as_array().unwrap().iter().collect()), (&json!(4), created));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -299,34 +303,34 @@ fn pets() -> Value {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn supports_other_documents() {
     let mock = MockServer::of(pets(), MockSettings { is_stateful: true, ..MockSettings::default() });
-    let ask = async |method: &str, path: &str, body: Option<Value>| {
-        let ask = Request::new(method, path);
-        mock.send(&body.map_or(ask.clone(), |body| ask.with_json(&body))).await
+    let send = async |method: &str, path: &str, body: Option<Value>| {
+        let request = Request::new(method, path);
+        mock.send(&body.map_or(request.clone(), |body| request.with_json(&body))).await
     };
 
-    assert_eq!(ask("GET", "/pets", None).await.json(), json!([]));
-    let own = ask("POST", "/api/pets", Some(json!({ "id": 70, "name": "Ada" }))).await;
+    assert_eq!(send("GET", "/pets", None).await.json(), json!([]));
+    let own = send("POST", "/api/pets", Some(json!({ "id": 70, "name": "Ada" }))).await;
     assert_eq!((own.status, &own.json()["id"], header(&own, "location")), (201, &json!(70), "/api/pets/70"));
     for name in ["Ben", "Cleo"] {
-        let made = ask("POST", "/pets", Some(json!({ "id": 70, "name": name }))).await;
-        assert_ne!(made.json()["id"], 70, "taken");
-        assert_eq!(made.json()["name"], name);
-        let read = ask("GET", header(&made, "location"), None).await;
-        assert_eq!(read.json(), made.json());
+        let created = send("POST", "/pets", Some(json!({ "id": 70, "name": name }))).await;
+        assert_ne!(created.json()["id"], 70, "taken");
+        assert_eq!(created.json()["name"], name);
+        let read = send("GET", header(&created, "location"), None).await;
+        assert_eq!(read.json(), created.json());
     }
     let names = async |path: &str| {
-        let list = ask("GET", path, None).await.json();
+        let list = send("GET", path, None).await.json();
         list.as_array().unwrap().iter().map(|pet| pet["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(names("/pets").await, ["Ada", "Ben"]);
     assert_eq!(names("/pets?offset=1&limit=5").await, ["Ben", "Cleo"]);
-    assert_eq!(ask("PATCH", "/pets/70", Some(json!({ "name": "Eve", "id": 5 }))).await.status, 204);
-    assert_eq!((&ask("GET", "/pets/70", None).await.json()["name"], names("/pets").await[0].as_str()), (&json!("Eve"), "Eve"));
-    assert_eq!(ask("GET", "/pets/70/visits", None).await.status, 200);
-    assert_eq!(ask("DELETE", "/pets/70", None).await.status, 204);
-    let gone = ask("GET", "/pets/70", None).await;
+    assert_eq!(send("PATCH", "/pets/70", Some(json!({ "name": "Eve", "id": 5 }))).await.status, 204);
+    assert_eq!((&send("GET", "/pets/70", None).await.json()["name"], names("/pets").await[0].as_str()), (&json!("Eve"), "Eve"));
+    assert_eq!(send("GET", "/pets/70/visits", None).await.status, 200);
+    assert_eq!(send("DELETE", "/pets/70", None).await.status, 204);
+    let gone = send("GET", "/pets/70", None).await;
     assert_eq!((gone.status, gone.json()), (404, json!({ "reason": "no such pet" })));
-    assert_eq!(ask("GET", "/pets/70/visits", None).await.status, 404);
+    assert_eq!(send("GET", "/pets/70/visits", None).await.status, 404);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -19,9 +19,9 @@ async fn ignores_undeclared_properties() {
     };
     let event = mock.send(&request("GET", "/events/17637000000051")).await.json();
 
-    let made = mock.send(&with("host_create", "self", "/events/17637000000051")).await;
-    assert_eq!(made.status, 201, "{}", made.json());
-    assert!(made.json()["self"].as_str().unwrap().starts_with("/hosts/"), "{}", made.json());
+    let created = mock.send(&with("host_create", "self", "/events/17637000000051")).await;
+    assert_eq!(created.status, 201, "{}", created.json());
+    assert!(created.json()["self"].as_str().unwrap().starts_with("/hosts/"), "{}", created.json());
     assert_eq!(mock.send(&request("GET", "/events/17637000000051")).await.json(), event);
     let changed = mock.send(&with("event_update", "status", "Cancelled")).await;
     assert_eq!((changed.status, &changed.json()["status"]), (200, &event["status"]));
@@ -52,9 +52,9 @@ fn notes() -> MockServer {
     let wrapped = json!({ "type": "object", "required": ["data"], "properties": { "data": note } });
     let variable = json!([{ "name": "note", "in": "path", "required": true, "schema": { "type": "string" } }]);
     let list = json!({ "type": "array", "items": note });
-    let collection = |made: &Value| {
+    let collection = |created: &Value| {
         json!({ "get": { "responses": { "200": answer(&list) } },
-            "post": { "requestBody": json(&note), "responses": { "201": made } } })
+            "post": { "requestBody": json(&note), "responses": { "201": created } } })
     };
     let item = |read: &Value| {
         json!({ "parameters": variable, "get": { "responses": { "200": answer(read) } },
@@ -89,34 +89,34 @@ fn notes() -> MockServer {
     MockServer::of(document, MockSettings { is_stateful: true, ..MockSettings::default() })
 }
 
-async fn ask(mock: &MockServer, method: &str, path: &str, body: Option<Value>) -> ReceivedResponse {
-    let ask = Request::new(method, path);
-    mock.server.send(&body.map_or(ask.clone(), |body| ask.with_json(&body))).await.unwrap()
+async fn send(mock: &MockServer, method: &str, path: &str, body: Option<Value>) -> ReceivedResponse {
+    let request = Request::new(method, path);
+    mock.server.send(&body.map_or(request.clone(), |body| request.with_json(&body))).await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ignores_read_only_properties() {
     let mock = notes();
     let body = json!({ "id": "chosen-by-me", "text": "Hello", "code": "abcd", "secret": "s" });
-    let made = ask(&mock, "POST", "/whole", Some(body)).await.json();
-    assert_eq!((&made["text"], &made["code"], &made["secret"]), (&json!("Hello"), &json!("abcd"), &Value::Null));
-    assert_ne!(made["id"], "chosen-by-me");
-    assert_eq!(ask(&mock, "GET", "/whole", None).await.json(), json!([made]));
+    let created = send(&mock, "POST", "/whole", Some(body)).await.json();
+    assert_eq!((&created["text"], &created["code"], &created["secret"]), (&json!("Hello"), &json!("abcd"), &Value::Null));
+    assert_ne!(created["id"], "chosen-by-me");
+    assert_eq!(send(&mock, "GET", "/whole", None).await.json(), json!([created]));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn stores_body_if_response_contains_only_id() {
     let mock = notes();
-    let made = ask(&mock, "POST", "/notes", Some(json!({ "text": "Hello", "code": "abcd", "secret": "s" }))).await.json();
-    let id = made["id"].as_str().unwrap().to_owned();
-    let mut kept = json!({ "id": id, "text": "Hello", "code": "abcd" });
-    assert_eq!(ask(&mock, "GET", &format!("/notes/{id}"), None).await.json(), kept);
+    let created = send(&mock, "POST", "/notes", Some(json!({ "text": "Hello", "code": "abcd", "secret": "s" }))).await.json();
+    let id = created["id"].as_str().unwrap().to_owned();
+    let mut stored = json!({ "id": id, "text": "Hello", "code": "abcd" });
+    assert_eq!(send(&mock, "GET", &format!("/notes/{id}"), None).await.json(), stored);
 
     let change = json!({ "text": "Bye", "code": "abcd", "tag": "new", "secret": "t" });
-    assert_eq!(ask(&mock, "PUT", &format!("/notes/{id}"), Some(change)).await.status, 204);
-    (kept["text"], kept["tag"]) = ("Bye".into(), "new".into());
-    assert_eq!(ask(&mock, "GET", &format!("/notes/{id}"), None).await.json(), kept);
-    assert_eq!(ask(&mock, "GET", "/notes", None).await.json(), json!([kept]));
+    assert_eq!(send(&mock, "PUT", &format!("/notes/{id}"), Some(change)).await.status, 204);
+    (stored["text"], stored["tag"]) = ("Bye".into(), "new".into());
+    assert_eq!(send(&mock, "GET", &format!("/notes/{id}"), None).await.json(), stored);
+    assert_eq!(send(&mock, "GET", "/notes", None).await.json(), json!([stored]));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -124,25 +124,25 @@ async fn unidentifiable_resource_is_served_without_state() {
     let mock = notes();
     for (collection, item) in [("/wrapped", "/wrapped/any"), ("/silent", "/silent/any"), ("/slashed/", "/slashed/any/")] {
         let body = json!({ "text": "Hello", "code": "abcd", "secret": "s" });
-        assert_eq!(ask(&mock, "POST", collection, Some(body)).await.status, 201, "{collection}");
-        assert_eq!(ask(&mock, "GET", item, None).await.status, 200, "{item}");
+        assert_eq!(send(&mock, "POST", collection, Some(body)).await.status, 201, "{collection}");
+        assert_eq!(send(&mock, "GET", item, None).await.status, 200, "{item}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn slash_in_id_is_no_separator() {
-    assert_eq!(ask(&notes(), "GET", "/notes/a%2Fb", None).await.status, 404);
+    assert_eq!(send(&notes(), "GET", "/notes/a%2Fb", None).await.status, 404);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn limits_stored_bytes() {
     let mock = notes();
     let text = "x".repeat(60_000);
-    let mut made = Vec::new();
+    let mut created = Vec::new();
     for _ in 0..300 {
         let body = json!({ "text": text, "code": "abcd", "secret": "s" });
-        made.push(ask(&mock, "POST", "/notes", Some(body)).await.json()["id"].as_str().unwrap().to_owned());
+        created.push(send(&mock, "POST", "/notes", Some(body)).await.json()["id"].as_str().unwrap().to_owned());
     }
-    let status = async |number: usize| ask(&mock, "GET", &format!("/notes/{}", made[number]), None).await.status;
+    let status = async |number: usize| send(&mock, "GET", &format!("/notes/{}", created[number]), None).await.status;
     assert_eq!([status(0).await, status(299).await], [404, 200]);
 }

@@ -62,11 +62,11 @@ impl OperationRun<'_> {
             return;
         }
         // The old tag leads to a new response.
-        let known = read.clone().with_header("If-None-Match", tag(&first));
-        if let Some(response) = self.send(&known).await {
+        let conditional = read.clone().with_header("If-None-Match", tag(&first));
+        if let Some(response) = self.send(&conditional).await {
             let outdated = (response.status == 304)
                 .then(|| self.failure("a changed resource is 304 for its old tag", "200", response.describe()));
-            self.record(Check::NotModified, &known, outdated);
+            self.record(Check::NotModified, &conditional, outdated);
         }
         let request = stale.unwrap_or_else(|| change.clone()).with_header("If-Match", tag(&first));
         self.check_refused(&request, &read, &second, &counted, "an update").await;

@@ -125,17 +125,17 @@ impl OperationRun<'_> {
             }
             _ => return,
         };
-        let (mut asked, mut whole) = (0, 0);
+        let (mut sent, mut whole) = (0, 0);
         let mut last = None;
         for value in values {
             let request = self.filtered(list, argument, &value);
             let Some(found) = read_whole_list(self, &request).await else { continue };
-            asked += 1;
+            sent += 1;
             whole += usize::from(all.iter().all(|entry| found.iter().any(|other| is_same(entry, other))));
             last = Some(request);
         }
         let Some(request) = last else { return };
-        let failure = (whole == asked).then(|| {
+        let failure = (whole == sent).then(|| {
             let summary = format!("the filter {} is ignored: every value returns the whole list", argument.name);
             self.failure(summary, "fewer entries", format!("{} entries", all.len()))
         });

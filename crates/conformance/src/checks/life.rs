@@ -51,11 +51,11 @@ impl OperationRun<'_> {
         }
         let mut after = after.json();
         // A body of another media type is a finding of its own.
-        let shown = Some(&created).filter(|created| created.is_object());
-        if shown.and_then(|created| difference(created, &after)).is_some() {
+        let comparable = Some(&created).filter(|created| created.is_object());
+        if comparable.and_then(|created| difference(created, &after)).is_some() {
             after = self.without_counters(&read, &after).await;
         }
-        let differs = shown.and_then(|created| difference(created, &after)).map(|(path, created, after)| {
+        let differs = comparable.and_then(|created| difference(created, &after)).map(|(path, created, after)| {
             let summary = format!("a created resource differs from the response to its creation: {path}");
             self.failure(summary, created.to_string(), after.to_string())
         });

@@ -71,11 +71,11 @@ impl OperationRun<'_> {
             [(requests[0], is_ascending, "ascending", up), (requests[1], is_descending, "descending", down)]
         {
             let failure = (!is_in_order).then(|| {
-                let shown: Vec<_> = entries.iter().map(|entry| entry.get(name).unwrap_or(&entry["self"]).to_string()).collect();
+                let values: Vec<_> = entries.iter().map(|entry| entry.get(name).unwrap_or(&entry["self"]).to_string()).collect();
                 self.failure(
                     format!("the sort {name} is not {direction} by {property}"),
                     format!("{direction} by {property}"),
-                    shown.join(", "),
+                    values.join(", "),
                 )
             });
             self.record(Check::Sort, request, failure);

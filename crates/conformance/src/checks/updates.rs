@@ -126,15 +126,15 @@ impl<'a> OperationRun<'a> {
 
     fn record_update(&mut self, request: &Request, argument: &Argument, value: &Value, [before, updated, after]: [&Value; 3]) {
         let name = &argument.name;
-        let not_kept = match after.get(name) {
+        let is_lost = match after.get(name) {
             Some(read) => !is_same_value(value, read),
             None => !contains(after, value),
         };
-        let kept = not_kept.then(|| {
+        let lost = is_lost.then(|| {
             let summary = format!("a changed {name} is not read back");
             self.failure(summary, format!("{name}: {value}"), after.to_string())
         });
-        self.record(Check::Persistence, request, kept);
+        self.record(Check::Persistence, request, lost);
         if updated.is_object() {
             let differs = difference(updated, after).map(|(path, updated, after)| {
                 let summary = format!("the response to the update differs from a read right after it: {path}");

@@ -50,10 +50,10 @@ async fn stopped_comparison_has_no_findings() {
     comparison.target.client.stopped = stopped;
     let report = comparison.run(|_| ()).await;
     assert_eq!(report.findings, []);
-    let (stopped, asked): (Vec<_>, Vec<_>) = report.operations.iter().partition(|operation| operation.seen.is_empty());
+    let (stopped, checked): (Vec<_>, Vec<_>) = report.operations.iter().partition(|operation| operation.seen.is_empty());
     assert!(
         stopped.len() >= 4 && stopped.iter().all(|operation| operation.left_out.as_deref() == Some("stopped")),
         "{stopped:?}"
     );
-    assert!(!asked.is_empty() && asked.iter().all(|operation| operation.left_out.is_none()), "{asked:?}");
+    assert!(!checked.is_empty() && checked.iter().all(|operation| operation.left_out.is_none()), "{checked:?}");
 }

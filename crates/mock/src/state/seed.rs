@@ -30,8 +30,8 @@ impl MockStore {
         let entries = lists.first().map(list::entries).unwrap_or_default();
         // A POST may return the resource above the collection, such as the order of a return.
         let is_above = |path: &str| item_path.starts_with(&format!("{path}/"));
-        let shown = entries.iter().chain(&items).chain(&created).filter_map(|value| self_path(contract, value));
-        for (operation, _) in shown.filter(|(operation, _)| !is_above(&operation.path)) {
+        let linked = entries.iter().chain(&items).chain(&created).filter_map(|value| self_path(contract, value));
+        for (operation, _) in linked.filter(|(operation, _)| !is_above(&operation.path)) {
             if operation.path != item_path && !parent(&operation.path).contains('{') {
                 self.short_prefixes.insert(item_path.to_owned(), parent(&operation.path).to_owned());
             }

@@ -62,15 +62,15 @@ async fn validates_form_parts() {
         "requestBody": { "content": { "multipart/form-data": form } }, "responses": { "200": { "description": "" } },
     } });
     let mock = small(json!({ "/files": post }), json!({}));
-    let ask = async |names: &[&str]| {
+    let send = async |names: &[&str]| {
         let part = |name: &&str| format!("--x\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\nfile\r\n");
         let form: String = names.iter().map(part).collect();
         let request = Request::new("POST", "/files").with_header("Content-Type", "multipart/form-data; boundary=x");
         let request = Request { body: Some(format!("{form}--x--\r\n").into_bytes()), ..request };
         mock.server.send(&request).await.unwrap()
     };
-    assert_eq!(ask(&["name", "file", "other"]).await.status, 200);
-    let lacking = ask(&["name"]).await;
+    assert_eq!(send(&["name", "file", "other"]).await.status, 200);
+    let lacking = send(&["name"]).await;
     assert_eq!((lacking.status, &lacking.json()["fields"][0]["name"]), (400, &json!("file")));
 }
 
@@ -104,19 +104,19 @@ async fn unacceptable_media_type_is_rejected() {
     let paths = json!({ "/plain": declared.clone(), "/any": answered(json!({ "*/*": { "schema": { "type": "object" } } })) });
     declared["get"]["responses"]["default"] = problem;
     let mock = small(json!({ "/declared": declared, "/plain": paths["/plain"], "/any": paths["/any"] }), json!({}));
-    let ask = async |path: &str, accept: &str| {
+    let send = async |path: &str, accept: &str| {
         mock.server.send(&Request::new("GET", path).with_header("Accept", accept)).await.unwrap()
     };
     let reason = "The response has none of the accepted media types. Accept one of: text/csv.";
 
-    let plain = ask("/plain", "application/json").await;
+    let plain = send("/plain", "application/json").await;
     assert_eq!((plain.status, plain.json()["message"].as_str()), (406, Some(reason)));
-    let declared = ask("/declared", "text/csv;q=0, image/*").await;
+    let declared = send("/declared", "text/csv;q=0, image/*").await;
     assert_eq!((declared.status, declared.json()), (406, json!({ "title": "Error", "status": 406, "detail": reason })));
     for accept in ["text/csv", "text/*", "*/*"] {
-        assert_eq!(ask("/declared", accept).await.status, 200, "{accept}");
+        assert_eq!(send("/declared", accept).await.status, 200, "{accept}");
     }
-    assert_eq!(ask("/any", "image/png").await.status, 200);
+    assert_eq!(send("/any", "image/png").await.status, 200);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
