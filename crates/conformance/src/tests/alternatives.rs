@@ -3,12 +3,10 @@
 use boxoffice_openapi::Contract;
 use bytes::Bytes;
 use http::{Request, Response};
-use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::{
-    Store, comparison, error, findings, id_in, id_variable, is_valid, json_answer, json_body, json_response, sent, start,
-    unrouted,
+    Store, compare_stateful, error, findings, id_in, id_variable, is_valid, json_answer, json_body, json_response, sent, unrouted,
 };
 use crate::model::{Check, Report};
 
@@ -52,10 +50,8 @@ fn document() -> Value {
 
 /// Compares the server with its document.
 async fn compare(fault: &'static str) -> Report {
-    let contract = Contract::new(document()).unwrap();
-    let books: Mutex<Store> = Mutex::default();
-    let address = start(move |request: &Request<Bytes>| answer(&contract, &mut books.lock(), request, fault)).await;
-    comparison(document(), None, &address).await.run(|_| ()).await
+    let answer = move |contract: &_, books: &mut _, request: &_| answer(contract, books, request, fault);
+    compare_stateful(document(), Store::default(), answer).await
 }
 
 fn answer(contract: &Contract, books: &mut Store, request: &Request<Bytes>, fault: &str) -> Response<String> {

@@ -2,10 +2,9 @@
 
 use bytes::Bytes;
 use http::{Request, Response};
-use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::{comparison, error, findings, id_variable, json_answer, json_body, json_response, response, start};
+use super::{compare_stateful, error, findings, id_variable, json_answer, json_body, json_response, response};
 
 fn document() -> Value {
     let note = json!({ "type": "object", "required": ["text"], "properties": {
@@ -34,9 +33,8 @@ fn document() -> Value {
 
 /// Compares the server, which is correct apart from one fault. Returns the findings about resources and tags.
 async fn found(fault: &'static str) -> Vec<String> {
-    let notes: Mutex<Vec<Option<Value>>> = Mutex::default();
-    let address = start(move |request: &Request<Bytes>| answer(&mut notes.lock(), request, fault)).await;
-    let report = comparison(document(), None, &address).await.run(|_| ()).await;
+    let answer = move |_: &_, notes: &mut _, request: &_| answer(notes, request, fault);
+    let report = compare_stateful(document(), Vec::new(), answer).await;
     let checks = ["resource.", "update.", "tag.", "answer.", "sent.", "method.head"];
     findings(&report).into_iter().filter(|finding| checks.iter().any(|check| finding.contains(check))).collect()
 }

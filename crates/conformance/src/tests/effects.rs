@@ -11,7 +11,7 @@ use http::{Request, Response};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::{comparison, document, error, findings, json_answer, json_response, response, start, variable};
+use super::{compare, comparison, document, error, findings, json_answer, json_response, response, start, variable};
 use crate::comparison::{BuiltinServer, Comparison};
 use crate::model::{Check, Report};
 use crate::operation_under_test::OperationUnderTest;
@@ -288,14 +288,13 @@ async fn resource_is_created_below_one_that_exists() {
         "/users/{user}/notes": { "parameters": [variable("user")], "post": operation("create", "201") },
         "/users/{user}/notes/{note}": { "parameters": [variable("user"), variable("note")], "delete": operation("remove", "204") },
     });
-    let document = document("notes", paths);
-    let address = start(|request| match (request.method().as_str(), request.uri().path()) {
+    let report = compare(document("notes", paths), |request| match (request.method().as_str(), request.uri().path()) {
         ("GET", "/users") => json_response(200, &json!([{ "id": "7" }])),
         ("POST", "/users/7/notes") => json_response(201, &json!({ "id": "1" })),
         ("DELETE", "/users/7/notes/1") => response(204, String::new()),
         _ => json_response(404, &json!({})),
     });
-    let report = comparison(document, None, &address.await).await.run(|_| ()).await;
+    let report = report.await;
     for id in ["create", "remove"] {
         let operation = report.operation(id).unwrap();
         assert!(operation.left_out.is_none() && operation.seen.iter().any(|status| *status < 300), "{operation:?}");

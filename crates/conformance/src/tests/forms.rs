@@ -1,12 +1,8 @@
 //! A server of forms, which is correct apart from one fault.
 
-use boxoffice_openapi::Contract;
-use bytes::Bytes;
-use http::Request;
-use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::{comparison, error, findings, is_valid, json_response, rejection, start, unrouted};
+use super::{compare_stateful, error, findings, is_valid, json_response, rejection, unrouted};
 
 fn document(media_type: &str) -> Value {
     let form = json!({ "type": "object", "required": ["user", "age"], "properties": {
@@ -32,13 +28,12 @@ async fn found(media_type: &str, accepted: &'static str) -> Vec<String> {
 }
 
 async fn found_with(document: Value, accepted: &'static str) -> Vec<String> {
-    let contract = Contract::new(document.clone()).unwrap();
-    let address = start(move |request: &Request<Bytes>| {
-        let rejection = rejection(&contract, request);
+    let report = compare_stateful(document, (), move |contract, (), request| {
+        let rejection = rejection(contract, request);
         let is_accepted = String::from_utf8_lossy(request.body()).contains(accepted);
         rejection.filter(|response| response.status() != 400 || !is_accepted).unwrap_or_else(|| json_response(200, &json!({})))
     });
-    findings(&comparison(document, None, &address.await).await.run(|_| ()).await)
+    findings(&report.await)
 }
 
 #[tokio::test]
@@ -92,8 +87,7 @@ async fn found_of_alternatives(media_type: &str, accepted: &'static str) -> Vec<
     let size = alternative("size", "bytes", json!({ "type": "integer", "minimum": 1, "maximum": 9 }));
     let form = json!({ "oneOf": [link, upload, size] });
     let document = document_of(media_type, &form);
-    let contract = Contract::new(document.clone()).unwrap();
-    let address = start(move |request: &Request<Bytes>| {
+    let report = compare_stateful(document, (), move |contract, (), request| {
         let operation = match contract.find(request.method().as_str(), request.uri().path()) {
             Ok(operation) => operation,
             Err(error) => return unrouted(error),
@@ -104,7 +98,7 @@ async fn found_of_alternatives(media_type: &str, accepted: &'static str) -> Vec<
         let is_file = !is_multipart || body.contains("name=\"file\"") == body.contains("filename=");
         json_response(if is_valid(operation, request) && is_file || body.contains(accepted) { 200 } else { 400 }, &json!({}))
     });
-    findings(&comparison(document, None, &address.await).await.run(|_| ()).await)
+    findings(&report.await)
 }
 
 #[tokio::test]
@@ -132,21 +126,18 @@ async fn lost(is_stored: bool) -> Vec<String> {
     let mut read = json!({ "operationId": "read", "responses": patch["responses"] });
     read["responses"]["200"]["content"]["application/json"]["schema"] = profile;
     document["paths"] = json!({ "/profile": { "get": read, "patch": patch } });
-    let contract = Contract::new(document.clone()).unwrap();
-    let profile = Mutex::new(json!({ "name": "Ama", "age": 30 }));
-    let address = start(move |request: &Request<Bytes>| {
+    let profile = json!({ "name": "Ama", "age": 30 });
+    let report = compare_stateful(document, profile, move |contract, profile, request| {
         let Ok(operation) = contract.find(request.method().as_str(), "/profile") else { return json_response(405, &json!({})) };
         let Ok(parsed) = operation.check("/profile", None, request.headers(), request.body()) else {
             return json_response(400, &json!({}));
         };
-        let mut profile = profile.lock();
         for (name, value) in parsed.body.as_object().into_iter().flatten().filter(|(name, _)| is_stored || *name != "age") {
             profile[name] = value.clone();
         }
-        json_response(200, &profile)
+        json_response(200, profile)
     });
-    let report = comparison(document, None, &address.await).await.run(|_| ()).await;
-    findings(&report).into_iter().filter(|finding| finding.contains("sent.kept")).collect()
+    findings(&report.await).into_iter().filter(|finding| finding.contains("sent.kept")).collect()
 }
 
 #[tokio::test]

@@ -2,12 +2,9 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use bytes::Bytes;
-use http::Request;
-use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::{Store, comparison, document, findings, json_answer, json_response, start, variable};
+use super::{Store, compare, compare_stateful, document, findings, json_answer, json_response, variable};
 
 const PETS: [(&str, &str); 3] = [("Bella", "cat"), ("apple", "dog"), ("Zorro", "dog")];
 
@@ -29,9 +26,8 @@ async fn found_in(parameters: Value, answer: impl Fn(&str) -> Value + Send + Syn
     let list = json_answer(&json!({ "type": "array", "items": pet }));
     let list = json!({ "operationId": "list", "parameters": parameters, "responses": { "200": list } });
     let document = document("pets", json!({ "/pets": { "get": list } }));
-    let address = start(move |request: &Request<_>| json_response(200, &answer(request.uri().query().unwrap_or_default())));
-    let report = comparison(document, None, &address.await).await.run(|_| ()).await;
-    findings(&report).into_iter().filter(|finding| finding.starts_with("list list.")).collect()
+    let report = compare(document, move |request| json_response(200, &answer(request.uri().query().unwrap_or_default())));
+    findings(&report.await).into_iter().filter(|finding| finding.starts_with("list list.")).collect()
 }
 
 #[tokio::test]
@@ -109,18 +105,14 @@ async fn found_in_collection(schema: Value, answer: impl Fn(Vec<Value>, bool) ->
     for number in 1..=9 {
         pets.create(json!({ "name": format!("Pet {number}") }));
     }
-    let pets = Mutex::new(pets);
-    let address = start(move |request: &Request<Bytes>| {
-        let mut pets = pets.lock();
+    let report = compare_stateful(document("pets", paths), pets, move |_, pets, request| {
         if (request.method().as_str(), request.uri().path()) == ("GET", "/pets") {
             let first = pets.resources.values().take(7).cloned().collect();
             return json_response(200, &answer(first, pets.resources.len() > 7));
         }
         pets.respond(request)
     });
-    let document = document("pets", paths);
-    let report = comparison(document, None, &address.await).await.run(|_| ()).await;
-    findings(&report).into_iter().filter(|finding| finding.contains("resource.listed")).collect()
+    findings(&report.await).into_iter().filter(|finding| finding.contains("resource.listed")).collect()
 }
 
 #[tokio::test]
@@ -146,7 +138,7 @@ async fn wrong_total_is_one_finding() {
         "responses": { "200": { "description": "", "content": { "application/json": {} } } },
     });
     let document = document("pets", json!({ "/pets": { "get": list } }));
-    let address = start(move |request: &Request<Bytes>| {
+    let report = compare(document, move |request| {
         let query = request.uri().query().unwrap_or_default();
         let number = |name: &str, other: usize| {
             let sent = form_urlencoded::parse(query.as_bytes()).find(|(sent, _)| sent == name);
@@ -156,8 +148,7 @@ async fn wrong_total_is_one_finding() {
         let entries: Vec<&Value> = pets.iter().skip((page.max(1) - 1) * records).take(records).collect();
         json_response(200, &json!({ "total": entries.len(), "page": page, "records": records, "entries": entries }))
     });
-    let report = comparison(document, None, &address.await).await.run(|_| ()).await;
-    let totals: Vec<_> = findings(&report).into_iter().filter(|finding| finding.starts_with("list list.totals")).collect();
+    let totals: Vec<_> = findings(&report.await).into_iter().filter(|finding| finding.starts_with("list list.totals")).collect();
     assert_eq!(totals, ["list list.totals: a page past the end is answered with 200"]);
 }
 

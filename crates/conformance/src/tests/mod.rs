@@ -26,6 +26,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
@@ -95,6 +96,22 @@ pub async fn comparison(document: Value, key: Option<&str>, address: &str) -> Co
     let target = Target::connect(address, key).await.unwrap();
     let selected = select_operations(&contract(), &[], &[]).unwrap();
     Comparison::new(contract(), target, None, 1, selected, BuiltinServer::default())
+}
+
+/// Compares a server that answers each request by a function with its document.
+pub async fn compare(document: Value, answer: impl Fn(&Request<Bytes>) -> Response<String> + Send + Sync + 'static) -> Report {
+    let address = start(answer).await;
+    comparison(document, None, &address).await.run(|_| ()).await
+}
+
+/// Compares a server that has a state with its document.
+pub async fn compare_stateful<S: Send + 'static>(
+    document: Value,
+    state: S,
+    answer: impl Fn(&Contract, &mut S, &Request<Bytes>) -> Response<String> + Send + Sync + 'static,
+) -> Report {
+    let (contract, state) = (Contract::new(document.clone()).unwrap(), Mutex::new(state));
+    compare(document, move |request| answer(&contract, &mut state.lock(), request)).await
 }
 
 /// Returns the operation, the check and the summary of each finding.

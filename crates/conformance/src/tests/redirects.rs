@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use boxoffice_openapi::Contract;
 use bytes::Bytes;
 use http::{Request, Response};
-use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::{comparison, error, findings, is_valid, json_answer, json_response, response, sent, start, unrouted, variable};
+use super::{
+    compare_stateful, comparison, error, findings, is_valid, json_answer, json_response, response, sent, start, unrouted,
+    variable,
+};
 use crate::model::Report;
 use crate::server_kind::ServerKind;
 
@@ -35,10 +37,8 @@ fn document() -> Value {
 
 /// Compares the server with its document.
 async fn compare(fault: &'static str) -> Report {
-    let contract = Contract::new(document()).unwrap();
-    let links: Mutex<BTreeMap<String, Value>> = Mutex::default();
-    let address = start(move |request: &Request<Bytes>| answer(&contract, &mut links.lock(), request, fault)).await;
-    comparison(document(), None, &address).await.run(|_| ()).await
+    let answer = move |contract: &_, links: &mut _, request: &_| answer(contract, links, request, fault);
+    compare_stateful(document(), BTreeMap::new(), answer).await
 }
 
 fn answer(contract: &Contract, links: &mut BTreeMap<String, Value>, request: &Request<Bytes>, fault: &str) -> Response<String> {

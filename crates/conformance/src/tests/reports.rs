@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::Request;
 use serde_json::{Value, json};
 
-use super::{comparison, json_answer, json_response, start};
+use super::{compare, comparison, json_answer, json_response, start};
 use crate::model::Check;
 
 /// Builds a document with eight operations.
@@ -19,7 +19,7 @@ fn document() -> Value {
 
 #[tokio::test]
 async fn report_has_no_cookie_of_the_server() {
-    let address = start(|request: &Request<Bytes>| {
+    let report = compare(document(), |request| {
         let mut response = json_response(if request.method() == "HEAD" { 403 } else { 200 }, &json!({}));
         for (name, value) in [
             ("set-cookie", "session=hunter2"),
@@ -30,7 +30,7 @@ async fn report_has_no_cookie_of_the_server() {
         }
         response
     });
-    let report = comparison(document(), None, &address.await).await.run(|_| ()).await;
+    let report = report.await;
     let checks: Vec<_> = report.findings.iter().map(|finding| finding.check).collect();
     assert!(checks.contains(&Check::Head) && checks.contains(&Check::Cors), "{checks:?}");
     let text = serde_json::to_string(&report).unwrap();

@@ -3,11 +3,10 @@
 use boxoffice_openapi::Contract;
 use bytes::Bytes;
 use http::{Request, Response};
-use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::{
-    Store, comparison, error, findings, id_in, id_variable, json_answer, json_body, json_response, rejection, sent, start,
+    Store, compare_stateful, error, findings, id_in, id_variable, json_answer, json_body, json_response, rejection, sent,
 };
 use crate::model::{Check, Report};
 
@@ -48,12 +47,10 @@ fn answer(contract: &Contract, users: &mut Store, request: &Request<Bytes>, limi
 
 /// Compares a server that takes this number of users, after another comparison.
 async fn compare(limit: usize) -> Report {
-    let contract = Contract::new(document()).unwrap();
     let mut users = Store::default();
     users.create(json!({ "email": "ama@example.com", "motto": "Sing" }));
-    let users = Mutex::new(users);
-    let address = start(move |request: &Request<Bytes>| answer(&contract, &mut users.lock(), request, limit)).await;
-    comparison(document(), None, &address).await.run(|_| ()).await
+    let answer = move |contract: &_, users: &mut _, request: &_| answer(contract, users, request, limit);
+    compare_stateful(document(), users, answer).await
 }
 
 #[tokio::test]

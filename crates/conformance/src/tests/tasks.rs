@@ -1,11 +1,11 @@
 //! A server of tasks that can be completed, which is correct apart from one fault.
 
+use boxoffice_openapi::Contract;
 use bytes::Bytes;
 use http::Request;
-use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::{comparison, error, findings, json_answer, json_body, json_response, start, variable};
+use super::{compare_stateful, error, findings, json_answer, json_body, json_response, variable};
 
 fn document() -> Value {
     let task = json!({ "type": "object", "required": ["title"], "properties": {
@@ -41,9 +41,7 @@ fn document() -> Value {
 
 /// Compares the server with its document. Returns the findings of these checks.
 async fn found(fault: &'static str, checks: &[&str]) -> Vec<String> {
-    let tasks: Mutex<Vec<Value>> = Mutex::default();
-    let address = start(move |request: &Request<Bytes>| {
-        let mut tasks = tasks.lock();
+    let answer = move |_: &Contract, tasks: &mut Vec<Value>, request: &Request<Bytes>| {
         let mut path = request.uri().path().split('/').skip(2);
         let index = path.next().and_then(|id| tasks.iter().position(|task| task["id"] == id));
         let (status, body) = match (request.method().as_str(), index, path.next()) {
@@ -74,8 +72,8 @@ async fn found(fault: &'static str, checks: &[&str]) -> Vec<String> {
             _ => (404, json!({})),
         };
         json_response(status, &body)
-    });
-    let report = comparison(document(), None, &address.await).await.run(|_| ()).await;
+    };
+    let report = compare_stateful(document(), Vec::new(), answer).await;
     findings(&report).into_iter().filter(|finding| checks.iter().any(|check| finding.contains(check))).collect()
 }
 

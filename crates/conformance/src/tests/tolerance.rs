@@ -5,7 +5,7 @@ use http::{Request, Response};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::{comparison, document, findings, json_answer, json_body, json_response, response, start, variable};
+use super::{compare, document, findings, json_answer, json_body, json_response, response, variable};
 
 /// Compares a server with a document, and returns the findings that contain a text.
 async fn found(
@@ -13,8 +13,7 @@ async fn found(
     text: &str,
     answer: impl Fn(&Request<Bytes>) -> Response<String> + Send + Sync + 'static,
 ) -> Vec<String> {
-    let address = start(answer).await;
-    let report = comparison(document, None, &address).await.run(|_| ()).await;
+    let report = compare(document, answer).await;
     findings(&report).into_iter().filter(|finding| finding.contains(text)).collect()
 }
 
@@ -189,13 +188,13 @@ async fn resource_that_nothing_created_is_left_out() {
         "/books/{id}/summary": { "parameters": variable("id", text), "get": read("summary") },
         "/themes/{key}": { "parameters": variable("key", known), "get": read("example") },
     });
-    let address = start(|request| match request.uri().path() {
+    let report = compare(document("other", paths), |request| match request.uri().path() {
         "/books" => json_response(200, &json!([{ "id": "7" }])),
         "/books/7" => json_response(200, &json!({ "id": "7" })),
         path if path.starts_with("/offers/") => json_response(410, &json!({})),
         _ => json_response(404, &json!({})),
     });
-    let report = comparison(document("other", paths), None, &address.await).await.run(|_| ()).await;
+    let report = report.await;
     for (id, status) in [("generated", 404), ("cover", 404), ("gone", 410)] {
         let reason = format!("no such resource is known: a request for one is answered with {status}");
         assert_eq!(report.operation(id).unwrap().left_out, Some(reason), "{id}");
@@ -230,8 +229,7 @@ async fn started_task_is_read() {
             (_, "/reports" | "/tasks/4711") => json_response(405, &json!({})),
             _ => json_response(404, &json!({})),
         };
-        let address = start(answer).await;
-        let report = comparison(document("other", paths.clone()), None, &address).await.run(|_| ()).await;
+        let report = compare(document("other", paths.clone()), answer).await;
         assert_eq!(report.operation("read").unwrap().left_out, None);
         let found: Vec<_> = findings(&report).into_iter().filter(|finding| !finding.contains("method.other")).collect();
         assert_eq!(found, expected);

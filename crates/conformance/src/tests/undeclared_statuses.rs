@@ -1,22 +1,20 @@
 //! Successes with a status that the document declares only by `default`.
 
-use bytes::Bytes;
-use http::Request;
 use serde_json::{Value, json};
 
-use super::{comparison, document, findings, json_answer, json_response, response, start};
+use super::{compare, document, findings, json_answer, json_response, response};
 
 /// Compares a server that answers each valid POST with this status and body. `own` is the only status that the document declares beside
 /// `default`. Returns the findings about responses.
 async fn found(own: &str, default: Value, status: u16, body: Option<Value>) -> Vec<String> {
     let paths = json!({ "/tasks": { "post": { "operationId": "create", "responses": { own: { "description": "" }, "default": default } } } });
     let document = document("tasks", paths);
-    let address = start(move |request: &Request<Bytes>| match &body {
+    let report = compare(document, move |request| match &body {
         _ if request.method() != "POST" => json_response(405, &json!({})),
         Some(body) => json_response(status, body),
         None => response(status, String::new()),
     });
-    let report = comparison(document, None, &address.await).await.run(|_| ()).await;
+    let report = report.await;
     let is_of_response = |finding: &String| ["status.declared", "answer."].iter().any(|check| finding.contains(check));
     findings(&report).into_iter().filter(is_of_response).collect()
 }
