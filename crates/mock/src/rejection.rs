@@ -14,28 +14,40 @@ use crate::prefer_header::PreferHeader;
 const MOCK_REFUSAL: HeaderName = HeaderName::from_static("x-mock-refusal");
 
 /// A rejection of a request.
-pub struct Rejection {
-    status: StatusCode,
-    /// The reason, for the client and the log.
-    reason: String,
-    /// The platform's JSON body.
-    body: Vec<u8>,
-    /// The platform's error; `None` for an error of the mock.
-    error: Option<ApiError>,
+pub enum Rejection {
+    /// An error of the platform.
+    Platform(ApiError),
+    /// An error of the mock. The reason is for the client and the log.
+    Mock { status: StatusCode, code: &'static str, reason: String },
 }
 
 impl Rejection {
-    /// Creates a rejection with an error of the mock.
-    pub fn new(status: StatusCode, code: &str, reason: String) -> Self {
-        let body = json!({ "message": reason, "code": code }).to_string().into_bytes();
-        Self { status, reason, body, error: None }
+    fn status(&self) -> StatusCode {
+        match self {
+            Self::Platform(error) => error.status(),
+            Self::Mock { status, .. } => *status,
+        }
+    }
+
+    fn reason(&self) -> String {
+        match self {
+            Self::Platform(error) => error.to_string(),
+            Self::Mock { reason, .. } => reason.clone(),
+        }
+    }
+
+    /// Returns the JSON body that the platform has for it.
+    fn body(&self) -> Vec<u8> {
+        match self {
+            Self::Platform(error) => error.body().unwrap_or_default(),
+            Self::Mock { code, reason, .. } => json!({ "message": reason, "code": code }).to_string().into_bytes(),
+        }
     }
 }
 
 impl From<ApiError> for Rejection {
     fn from(error: ApiError) -> Self {
-        let body = error.body().unwrap_or_default();
-        Self { status: error.status(), reason: error.to_string(), body, error: Some(error) }
+        Self::Platform(error)
     }
 }
 
@@ -44,17 +56,17 @@ impl Mock {
     /// another shape.
     ///
     /// # Errors
-    /// Returns the platform's error if the rejection has one and it fits.
+    /// Returns the platform's error if the rejection is one and it fits.
     pub fn respond_rejected(
         &self,
         contract: &Contract,
         operation: &Operation,
         rejection: Rejection,
     ) -> Result<Response<Body>, ApiError> {
-        match (self.declared_rejection(contract, operation, &rejection), rejection.error) {
+        match (self.declared_rejection(contract, operation, &rejection), rejection) {
             (Some(response), _) => Ok(response),
-            (None, Some(error)) => Err(error),
-            (None, None) => Ok(platform_error(rejection.status, &rejection.body)),
+            (None, Rejection::Platform(error)) => Err(error),
+            (None, rejection) => Ok(platform_error(rejection.status(), rejection.body())),
         }
     }
 
@@ -65,10 +77,11 @@ impl Mock {
         operation: &Operation,
         status: StatusCode,
     ) -> Result<Response<Body>, ApiError> {
-        let fault = Rejection::new(status, "mock.fault", "The request fails by a rule of the mock.".to_owned());
+        let reason = "The request fails by a rule of the mock.".to_owned();
+        let fault = Rejection::Mock { status, code: "mock.fault", reason };
         let mut response = match operation.response_for(status.as_u16()) {
             Some(_) => self.respond_rejected(contract, operation, fault)?,
-            None => platform_error(status, &fault.body),
+            None => platform_error(status, fault.body()),
         };
         if matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
             response.headers_mut().entry(header::RETRY_AFTER).or_insert(HeaderValue::from_static("1"));
@@ -79,19 +92,19 @@ impl Mock {
     /// Returns the response that the document declares for a rejection; `None` if the platform's own error fits. An error of another
     /// shape may have no place for the reason, which is therefore also sent in a header and logged.
     fn declared_rejection(&self, contract: &Contract, operation: &Operation, rejection: &Rejection) -> Option<Response<Body>> {
-        let status = declared_status(operation, rejection.status);
+        let (status, body) = (declared_status(operation, rejection.status()), rejection.body());
         let spec = operation.response_for(status.as_u16())?;
         let headers = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))].into_iter().collect();
-        if spec.violations(&headers, &rejection.body).is_empty() {
-            return (status != rejection.status).then(|| platform_error(status, &rejection.body));
+        if spec.violations(&headers, &body).is_empty() {
+            return (status != rejection.status()).then(|| platform_error(status, body));
         }
         let prefer = PreferHeader { code: Some(status.as_u16()), ..PreferHeader::default() };
         let selected = self.responses_of(operation)?.select(operation, Some(&prefer), None).ok()?;
-        let reason = rejection.reason.as_str();
-        info!(self.log, "request rejected"; "operation" => &operation.id, "status" => status.as_u16(), "reason" => reason);
+        let reason = rejection.reason();
+        info!(self.log, "request rejected"; "operation" => &operation.id, "status" => status.as_u16(), "reason" => &reason);
         // If the body can't be generated, the platform's error is better than a 500.
-        let mut response = selected.render_error(&self.render_context(contract), reason, self.settings.seed).ok()?;
-        response.headers_mut().extend(HeaderValue::try_from(reason).ok().map(|reason| (MOCK_REFUSAL, reason)));
+        let mut response = selected.render_error(&self.render_context(contract), &reason, self.settings.seed).ok()?;
+        response.headers_mut().extend(HeaderValue::try_from(&reason).ok().map(|reason| (MOCK_REFUSAL, reason)));
         Some(response)
     }
 }
@@ -104,8 +117,8 @@ fn declared_status(operation: &Operation, status: StatusCode) -> StatusCode {
 }
 
 /// Returns an error response with the platform's JSON body.
-fn platform_error(status: StatusCode, body: &[u8]) -> Response<Body> {
-    let mut response = Response::new(Body::from(body.to_vec()));
+fn platform_error(status: StatusCode, body: Vec<u8>) -> Response<Body> {
+    let mut response = Response::new(Body::from(body));
     *response.status_mut() = status;
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response

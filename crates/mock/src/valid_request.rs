@@ -69,7 +69,7 @@ impl Mock {
         let ValidRequest { operation, prefer, .. } = *request;
         let Some(responses) = self.responses_of(operation).filter(|_| !operation.responses.is_empty()) else {
             let reason = format!("The document declares no response of {} {}.", operation.method, operation.path);
-            return Err(Rejection::new(StatusCode::NOT_IMPLEMENTED, "response.undeclared", reason));
+            return Err(Rejection::Mock { status: StatusCode::NOT_IMPLEMENTED, code: "response.undeclared", reason });
         };
         let mut errors = prefer.map(|prefer| prefer.errors.clone()).unwrap_or_default();
         match responses.select(operation, prefer, request.accept().as_deref()) {
@@ -78,11 +78,11 @@ impl Mock {
             Err(SelectionError::UnknownPreference(detail)) => errors.push(FieldError::invalid(PREFER, detail)),
             Err(SelectionError::NotAcceptable(types)) => {
                 let reason = format!("The response has none of the accepted media types. Accept one of: {types}.");
-                return Err(Rejection::new(StatusCode::NOT_ACCEPTABLE, "media-type.not-acceptable", reason));
+                return Err(Rejection::Mock { status: StatusCode::NOT_ACCEPTABLE, code: "media-type.not-acceptable", reason });
             }
             Err(SelectionError::XmlNotGenerated) => {
                 let reason = "The mock generates no XML. Add an example as text to the document, or accept JSON.".to_owned();
-                return Err(Rejection::new(StatusCode::NOT_IMPLEMENTED, "xml.not-generated", reason));
+                return Err(Rejection::Mock { status: StatusCode::NOT_IMPLEMENTED, code: "xml.not-generated", reason });
             }
         }
         Err(ApiError::from(Error::Invalid(errors)).into())
@@ -103,7 +103,7 @@ impl Mock {
         let mut response = rendered.map_err(|error| {
             let reason = format!("The response can't be generated: {error:#}");
             error!(self.log, "response not generated"; "operation" => &operation.id, "cause" => &reason);
-            Rejection::new(StatusCode::INTERNAL_SERVER_ERROR, "response.not-generated", reason)
+            Rejection::Mock { status: StatusCode::INTERNAL_SERVER_ERROR, code: "response.not-generated", reason }
         })?;
         if let Some(numbers) = stored.and_then(|stored| stored.numbers) {
             for (name, value) in response.headers_mut().iter_mut() {
