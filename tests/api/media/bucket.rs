@@ -25,7 +25,9 @@ async fn start_bucket(status: u16, code: &'static str) -> String {
 
 /// Starts a server on the database of `app`, with its images in a bucket.
 fn serve(app: &TestApp, bucket_url: &str) -> ServerProcess {
-    let mut command = boxoffice(app.state.settings.mail.key_file.parent().unwrap(), &["serve", "--media", "s3://tickets"]);
+    // Without `debug`, one failure per second is logged.
+    let arguments = ["serve", "--media", "s3://tickets", "--log-level", "debug"];
+    let mut command = boxoffice(app.state.settings.mail.key_file.parent().unwrap(), &arguments);
     command.env("DATABASE_URL", &app.database_url).env("AWS_ENDPOINT_URL", bucket_url).env("AWS_ALLOW_HTTP", "true");
     command.env("AWS_ACCESS_KEY_ID", "id").env("AWS_SECRET_ACCESS_KEY", "key").env("AWS_REGION", "eu-west-1");
     tokio::task::block_in_place(|| ServerProcess::start(command))
@@ -33,6 +35,10 @@ fn serve(app: &TestApp, bucket_url: &str) -> ServerProcess {
 
 async fn image_that_bucket_rejects_is_unavailable(app: TestApp) {
     let (ama, event) = app.sign_up_host("ama", &[]).await;
+    let draft = app.create_draft(&event.host).await;
+    let draft = app.put(&ama.key, &draft.uri, json!({ "banner": PNG })).await.success();
+    let banner = draft["banner"].as_str().unwrap().strip_prefix("https://boxoffice.example").unwrap();
+    let (_, secret) = banner.split_once("?secret=").unwrap();
     for (status, code, media) in [
         (403, "AccessDenied", "failed"),
         (401, "Unauthorized", "failed"),
@@ -46,6 +52,13 @@ async fn image_that_bucket_rejects_is_unavailable(app: TestApp) {
         // The server has also tried to delete what may have been stored.
         let mut causes = std::iter::repeat_with(|| server.wait_for_log("cause"));
         let cause = tokio::task::block_in_place(|| causes.find(|cause| cause.contains("cannot store image"))).unwrap();
+        // The log doesn't reveal the secret of an image that isn't public.
+        if status != 404 {
+            let unavailable = fetch_url(&format!("{}{banner}", server.address)).await;
+            assert_eq!(unavailable.status().as_u16(), 503);
+            let cause = tokio::task::block_in_place(|| causes.find(|cause| cause.contains("cannot read"))).unwrap();
+            assert!(cause.contains(code) && !cause.contains(secret), "{cause}");
+        }
         let check = json!({ "name": "media", "status": media });
         // The check of a slow bucket fails.
         let has_check = async || {

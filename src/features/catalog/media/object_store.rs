@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use anyhow::{Chain, Context, Result};
+use anyhow::{Chain, Context, Result, anyhow};
 use boxoffice_http::etag;
 use bytes::Bytes;
 use object_store::aws::AmazonS3Builder;
@@ -127,8 +127,9 @@ impl MediaStore {
         let Some(path) = path(name) else { return Ok(None) };
         let (objects, cache) = (Arc::clone(&self.objects), Arc::clone(&self.cache));
         match self.access(async move { read(objects.as_ref(), &cache, &path).await }).await {
+            Ok(image) => Ok(Some(image)),
             Err(error) if is_absent(&error) => Ok(None),
-            other => other.map(Some).with_context(|| format!("cannot read image {name}")),
+            Err(error) => Err(without_name(error, name)).context("cannot read an image"),
         }
     }
 
@@ -231,6 +232,20 @@ fn path(name: &str) -> Option<Path> {
     }
     // Rejects empty segments, `.` and `..`.
     Path::parse(name).ok()
+}
+
+/// Replaces the name of an image in an error, which is logged: the name is the secret in the URI of an image that isn't public.
+fn without_name(error: Error, name: &str) -> anyhow::Error {
+    let is_temporary = is_temporary(&error);
+    let text = format!("{:#}", anyhow::Error::new(error)).replace(name, "{image}");
+    if is_temporary { Error::Generic { store: "image store", source: text.into() }.into() } else { anyhow!(text) }
+}
+
+/// Returns whether an operator can correct the cause of the error: a full disk, an unreachable or missing bucket, or rejected
+/// credentials.
+pub fn is_temporary(error: &Error) -> bool {
+    use Error::{Generic, NotFound, PermissionDenied, Unauthenticated};
+    matches!(error, Generic { .. } | NotFound { .. } | PermissionDenied { .. } | Unauthenticated { .. })
 }
 
 /// Returns whether the error means that there is no such image. A folder has a different error for a path below an image

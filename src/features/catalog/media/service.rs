@@ -8,7 +8,7 @@ use slog::warn;
 
 use super::generated::Drawing;
 use super::image::{self, Image};
-use super::object_store::StoredImage;
+use super::object_store::{self, StoredImage};
 use super::{icon, store};
 use crate::kernel::auth::Caller;
 use crate::kernel::db::Reader;
@@ -144,13 +144,10 @@ pub async fn icon(ctx: &Ctx, file: &str) -> Result<StoredImage> {
     ctx.app.generated_images.get(Drawing::Icon(country)).await
 }
 
-/// Converts an error of the object store. A full disk, an unreachable or missing bucket and rejected credentials are temporary: the
-/// operator corrects them, and the same request then succeeds. [`MediaStore`](super::MediaStore) returns no error for a missing image.
+/// Converts an error of the object store. If an operator can correct its cause, the same request then succeeds.
+/// [`MediaStore`](super::MediaStore) returns no error for a missing image.
 fn storage_error(cause: anyhow::Error) -> Error {
-    use object_store::Error::{Generic, NotFound, PermissionDenied, Unauthenticated};
-    let is_temporary =
-        matches!(cause.downcast_ref(), Some(Generic { .. } | NotFound { .. } | PermissionDenied { .. } | Unauthenticated { .. }));
-    if is_temporary { Error::Unavailable(cause) } else { Error::Internal(cause) }
+    if cause.downcast_ref().is_some_and(object_store::is_temporary) { Error::Unavailable(cause) } else { Error::Internal(cause) }
 }
 
 /// Returns the name of an image in the object store. With the identifier of its event or advertisement as `id`, it is the end of
