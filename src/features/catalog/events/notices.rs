@@ -168,6 +168,12 @@ pub async fn claim(reader: &mut Reader, now: Timestamp) -> Result<Option<NoticeR
     reader.query(select).bind(now).optional().await
 }
 
+/// Makes a notice due later.
+pub async fn postpone(tx: &mut Tx, notice: &NoticeRow, now: Timestamp) -> Result<()> {
+    let update = "update event_notices set due = $3 where event_id = $1 and kind = $2";
+    tx.query(update).bind(notice.event_id).bind(notice.kind).bind(now.plus(CHANGE_DELAY)).execute().await
+}
+
 /// Records that the holders of tickets up to this one have got their mail.
 pub async fn advance(tx: &mut Tx, notice: &NoticeRow, last_ticket: Id) -> Result<()> {
     let update = "update event_notices set last_ticket_id = $3 where event_id = $1 and kind = $2";

@@ -31,10 +31,20 @@ async fn report_next(app: &App, tx: &mut Tx) -> Result<u64> {
     let now = app.clock.now();
     let Some(notice) = notices::claim(tx, now).await? else { return Ok(0) };
     let event = store::notice_event(tx, notice.event_id).await?;
-    let Some(event) = event.filter(|event| event.ends > now && is_true(&notice, event)) else {
+    let Some(event) = event.filter(|event| is_true(&notice, event)) else {
         notices::remove(tx, &notice).await?;
         return Ok(1);
     };
+    if event.ends <= now {
+        // Perhaps by mistake. As long as the holders expect the event, a correction is compared with what they know.
+        let is_expected = notice.kind == NoticeKind::Changed && notice.ends.is_some_and(|ends| ends > now);
+        if is_expected {
+            notices::postpone(tx, &notice, now).await?
+        } else {
+            notices::remove(tx, &notice).await?
+        }
+        return Ok(1);
+    }
     let holders = store::holders(tx, event.id, notice.last_ticket_id, BATCH).await?;
     let mails: Vec<Mail<'_>> = holders.iter().map(|(_, holder)| mail(&notice, &event, *holder)).collect();
     outbox::push(app, tx, mails).await?;
