@@ -33,8 +33,9 @@ pub async fn get(ctx: &Ctx, caller: &Caller, event: Id, query: &GateListQuery) -
     let scope = tokens::authorize(&mut reader, caller, &event).await?;
     scope.require_token(&mut reader).await?;
     let sections = tokens::sections_in_scope(&mut reader, event.id, scope).await?;
-    let since = query.modified_since.map(|since| since.0);
-    let rows = tickets::list_for_gate(&mut reader, event.id, scope, since, query.after(), PAGE_TICKETS, now).await?;
+    // All pages of a load select the same tickets, also if the time comes meanwhile.
+    let since = query.modified_since.map(|since| tickets::or_all_if_future(since.0, now));
+    let rows = tickets::list_for_gate(&mut reader, event.id, scope, since, query.after(), PAGE_TICKETS).await?;
     reader.end().await?;
     let is_full = i64::try_from(rows.len()).is_ok_and(|count| count == PAGE_TICKETS);
     let last = rows.last().map(|row| row.id).filter(|_| is_full);

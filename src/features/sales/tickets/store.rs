@@ -48,7 +48,7 @@ pub async fn list_of_event(
     }
     let of_holder = "owner_id in (select p.id from accounts p where lower(p.email) = ? or lower(p.username) = ?)";
     let any_status = modified_since.is_some() || serial.is_some();
-    let changes = Changes::of(event, modified_since.map(|since| since.0), now);
+    let changes = Changes::of(event, modified_since.map(|since| or_all_if_future(since.0, now)));
     changes
         .select_from(reader.list(columns!(), "from "))
         .push(if any_status { "" } else { " and status <> 'Void'" })
@@ -60,6 +60,12 @@ pub async fn list_of_event(
         .await
 }
 
+/// Returns a time that selects all tickets for one in the future: a device may have it from a server whose clock was ahead, and what was
+/// changed since the correction of that clock has earlier times.
+pub fn or_all_if_future(since: Timestamp, now: Timestamp) -> Timestamp {
+    if since > now { Timestamp(0) } else { since }
+}
+
 /// The tickets of an event that have changed since a time, or all of them.
 struct Changes {
     event: Id,
@@ -67,10 +73,9 @@ struct Changes {
 }
 
 impl Changes {
-    /// Devices begin with a time before the event's creation, which selects all tickets. So does a time in the future: a device has it
-    /// from a server whose clock was ahead, and what was changed since the correction of that clock has earlier times.
-    fn of(event: Id, since: Option<Timestamp>, now: Timestamp) -> Self {
-        Self { event, since: since.filter(|since| Id::first_at(*since) > event && *since <= now) }
+    /// Devices begin with a time before the event's creation, which selects all tickets.
+    fn of(event: Id, since: Option<Timestamp>) -> Self {
+        Self { event, since: since.filter(|since| Id::first_at(*since) > event) }
     }
 
     /// Adds these tickets to a select that ends with `from`. [`redeem`] leaves the time of the last change, so an admission is found
@@ -139,9 +144,8 @@ pub async fn list_for_gate(
     modified_since: Option<Timestamp>,
     after: Id,
     limit: i64,
-    now: Timestamp,
 ) -> Result<Vec<GateTicketRow>> {
-    let changes = Changes::of(event, modified_since, now);
+    let changes = Changes::of(event, modified_since);
     let tickets = changes.select_from(reader.select("id, serial, section_id, status from "));
     let tickets = tickets.push(if modified_since.is_some() { "" } else { " and status <> 'Void'" });
     let tickets = tickets.and_where(&tokens::covers_sql("section_id"), scope.token());
