@@ -78,12 +78,14 @@ pub async fn run(admin: &Admin, command: JobsCommand) -> anyhow::Result<()> {
             }
             // Mails have tickets with codes, which other servers verify.
             bootstrap::store_ticket_key(app).await?;
+            // Before the job runs, because it commits its changes one by one.
+            let begin = |_: Ctx| async { Ok(()) };
+            let begun = run_as_operator(app, "job_run", format!("/jobs/{}", encode(&name)), begin).await;
+            begun.map_err(|error| describe(&error))?;
             if accept_time {
                 clock_watch::accept_time(app).await?;
             }
-            let work = |_: Ctx| async { Ok(jobs::run_now(&job, app).await) };
-            let run = run_as_operator(app, "job_run", format!("/jobs/{}", encode(&name)), work).await;
-            let run = run.map_err(|error| describe(&error))?;
+            let run = jobs::run_now(&job, app).await;
             if !run.is_success {
                 bail!("the job failed: {}", run.error);
             }
