@@ -100,9 +100,10 @@ pub async fn accept(tx: &mut Tx, offers: &[OfferRow]) -> Result<()> {
 const IS_CLOSED: &str = "(s.sales_end <= ? or e.ends <= ? or e.status = 'Cancelled' or h.removed)";
 /// SQL condition that the tickets of such a section are on sale.
 const IS_ON_SALE: &str = "(s.active and s.sales_start <= ? and e.status = 'Listed')";
-/// SQL condition that an entry `w` of an account `a` can't be served, however many places of its section `s` become free. It leaves out
-/// the places that the account has already, because reading them takes the longer, the more orders the account has.
-const IS_UNSERVABLE: &str = "(w.quantity > s.capacity or w.quantity > s.maximum_per_account or not a.activated)";
+/// SQL condition that an entry `w` can't be served, however many places of its section `s` become free. It leaves out the places that the
+/// account has already, because reading them takes the longer, the more orders the account has.
+const IS_UNSERVABLE: &str = "(w.quantity > s.capacity or w.quantity > s.maximum_per_account
+     or exists (select 1 from accounts a where a.id = w.account_id and not a.activated))";
 /// SQL condition that an offer `w` has ended: it was not used in time, or its account was deactivated and can't use it. `?` is the
 /// current time.
 const IS_OVER: &str = "w.status = 'Offered' and (w.expires <= ? or exists (select 1 from accounts a where a.id = w.account_id
@@ -111,12 +112,13 @@ const IS_OVER: &str = "w.status = 'Offered' and (w.expires <= ? or exists (selec
 fn due_sql() -> String {
     let has_lapsed =
         format!("(s.offered > 0 and exists (select 1 from waiting_entries w where w.section_id = s.id and {IS_OVER}))");
-    // Waits for no more places than are free, counting those of expired reservations, or can't be served.
+    // Places are free, counting those of expired reservations, and an entry waits for no more of them, or can't be served and keeps
+    // others from ordering them. Usually none is free, so the entries are not read.
+    let free = "(s.capacity - s.sold - s.reserved + coalesce((select cast(sum(r.quantity) as bigint) from reservations r
+         where r.section_id = s.id and r.expires <= ?), 0))";
     let has_next = format!(
-        "s.waiting > 0 and exists (select 1 from waiting_entries w join accounts a on a.id = w.account_id
-         where w.section_id = s.id and w.status = 'Waiting' and ({IS_UNSERVABLE}
-         or w.quantity <= s.capacity - s.sold - s.reserved + coalesce((select cast(sum(r.quantity) as bigint)
-            from reservations r where r.section_id = s.id and r.expires <= ?), 0)))"
+        "s.waiting > 0 and {free} > 0 and exists (select 1 from waiting_entries w
+         where w.section_id = s.id and w.status = 'Waiting' and (w.quantity <= {free} or {IS_UNSERVABLE}))"
     );
     format!(
         "s.id from sections s join events e on e.id = s.event_id join hosts h on h.id = e.host_id
