@@ -102,13 +102,14 @@ async fn export_has_pages(app: TestApp) {
 }
 
 async fn export_leaves_nothing_out_while_old_rows_are_deleted(app: TestApp) {
+    app.stop_jobs().await;
     let ama = app.sign_up("ama").await;
     let addresses = "insert into login_addresses (account_id, address, seen)
          with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < 1100)
          select (select id from accounts where username = 'ama'), 'address ' || (1000 + n), n from numbers";
     let orders = "insert into orders (id, account_id, status, placed, expires, subtotal, fees)
          with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < 1100)
-         select 17637000000000 + n, (select id from accounts where username = 'ama'), 'TimedOut', n, n, 0, 0 from numbers";
+         select 17637000000000 + n, (select id from accounts where username = 'ama'), 'Timed Out', n, n, 0, 0 from numbers";
     app.execute_sql(addresses).await;
     app.execute_sql(orders).await;
 

@@ -278,7 +278,6 @@ async fn cancelled_event_admits_nobody(app: TestApp) {
     assert_eq!((rejected.status, accepted.status), (400, 201));
 }
 
-/// Its end may be unknown, or be moved after the event.
 async fn event_that_is_cancelled_while_a_scan_waits_admits_nobody(app: TestApp) {
     app.stop_jobs().await;
     let (_, ama, event) = app.create_sale(&[section("Floor", 0.0, 10)]).await;
@@ -297,6 +296,7 @@ async fn event_that_is_cancelled_while_a_scan_waits_admits_nobody(app: TestApp) 
     assert_eq!(app.wallet(&ama).await[0]["status"], "Issued");
 }
 
+/// Its end may be unknown, or be moved after the event.
 async fn event_with_admissions_keeps_its_venue(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 10)]).await;
     let serials = ama.order_free_tickets(&event.sections[0], 1).await;

@@ -26,7 +26,7 @@ on_both_databases![
     removed_host_cannot_advertise,
     rejects_cancelled_or_past_event,
     does_not_submit_or_approve_for_cancelled_or_past_event,
-    advertisement_under_review_is_visible_to_host_and_staff,
+    advertisement_is_visible_to_all_once_approved,
     advertisement_of_private_event_is_private,
     delete_removes_everything,
     deleting_event_deletes_its_advertisements,
@@ -269,7 +269,7 @@ async fn rejects_cancelled_or_past_event(app: TestApp) {
     assert_eq!((rejection(&rescheduled), renamed.status), ((409, "event.over"), 200));
 }
 
-async fn advertisement_under_review_is_visible_to_host_and_staff(app: TestApp) {
+async fn advertisement_is_visible_to_all_once_approved(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[]).await;
     let zone = app.create_zone(300, 250).await;
     let uri = uri(&create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&zone])).await);

@@ -139,6 +139,8 @@ fn sources() -> BTreeMap<String, String> {
 /// Returns every violation of the rules, in words.
 fn violations(sources: &BTreeMap<String, String>) -> Vec<String> {
     let mut violations = Vec::new();
+    let is_database_dependency =
+        |dependency: &Dependency| dependency.get(1).is_some_and(|name| DATABASE_DEPENDENCIES.contains(&name.as_str()));
     let mut graph: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (file, text) in sources {
         let own: Vec<&str> = file.split('/').collect();
@@ -152,7 +154,7 @@ fn violations(sources: &BTreeMap<String, String>) -> Vec<String> {
             if own[0] == "kernel" && (first == "features" || APPLICATION.contains(&first)) {
                 violations.push(format!("{file} names {path}"));
             }
-            if file.starts_with("kernel/db/") && first == "kernel" && !DATABASE_DEPENDENCIES.contains(&dependency[1].as_str()) {
+            if file.starts_with("kernel/db/") && first == "kernel" && !is_database_dependency(&dependency) {
                 violations.push(format!("{file} names {path}"));
             }
             if own[0] == "features" && own.len() > 2 && first == "features" && dependency.len() > 2 {

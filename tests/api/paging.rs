@@ -1,4 +1,4 @@
-//! Every list of the contract in pages of any size: each entry occurs once, in the order of the whole list.
+//! Every list of the contract in pages of any size: each entry occurs once, in the order of the whole list, and the lists end as declared.
 
 use boxoffice::kernel::types::paging::{PAGE_BYTES, PageRequest, SizedPage};
 use proptest::collection::vec;

@@ -105,7 +105,9 @@ impl<'a> Fixtures<'a> {
     }
 
     async fn send(&self, key: &str, method: &'static str, path: &str, body: Value) -> Value {
-        send(self.app, &Call::new(key, method, path, body)).await.success()
+        let response = send(self.app, &Call::new(key, method, path, body)).await;
+        assert!(response.status < 300, "{method} {path}: {response:?}");
+        response.body
     }
 
     async fn add_catalog(&mut self) {

@@ -8,13 +8,14 @@ use crate::support::{Response, TestApp, section};
 
 on_both_databases![every_step_of_an_event, every_step_of_an_advertisement];
 
-/// The states. A rejected draft has a submission, a new one has none.
+/// The states. A rejected or withdrawn draft has a submission, a new one has none.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum State {
     New,
     Rejected,
     UnderReview,
     Listed,
+    Withdrawn,
     Cancelled,
 }
 
@@ -40,7 +41,7 @@ const EVENT_STEPS: [Step; 8] = [Submit, Approve, Reject, Withdraw, Cancel, Updat
 impl State {
     fn text(self) -> &'static str {
         match self {
-            New | Rejected => "Draft",
+            New | Rejected | Withdrawn => "Draft",
             UnderReview => "Under Review",
             Listed => "Listed",
             Cancelled => "Cancelled",
@@ -54,6 +55,7 @@ impl State {
             Rejected => &[Submit, Reject],
             UnderReview => &[Submit],
             Listed => &[Submit, Approve],
+            Withdrawn => &[Submit, Approve, Withdraw],
             Cancelled => &[Submit, Approve, Cancel],
         }
     }
@@ -63,13 +65,13 @@ impl State {
 fn outcome(kind: &str, state: State, step: Step) -> Result<(u16, Option<State>), (u16, String)> {
     let conflict = |problem: &str| Err((409, format!("{kind}.{problem}")));
     match (state, step) {
-        (New | Rejected, Submit) => Ok((201, Some(UnderReview))),
+        (New | Rejected | Withdrawn, Submit) => Ok((201, Some(UnderReview))),
         (_, Submit) => conflict("not-draft"),
         (UnderReview, Approve) => Ok((200, Some(Listed))),
         (UnderReview, Reject) => Ok((200, Some(Rejected))),
         (New, Approve | Reject) => Err((404, "resource.not-found".to_owned())),
         (_, Approve | Reject) => Err((409, "submission.decided".to_owned())),
-        (Listed, Withdraw) => Ok((200, Some(New))),
+        (Listed, Withdraw) => Ok((200, Some(Withdrawn))),
         (Listed, Cancel) => Ok((200, Some(Cancelled))),
         (Listed, Sell) => Ok((201, Some(Listed))),
         (_, Withdraw | Cancel | Sell) => conflict("not-listed"),
@@ -103,12 +105,16 @@ async fn load_state(app: &TestApp, content: &str) -> [Value; 3] {
 
 /// Performs each step on new content in each state. `create` creates the content, and the key belongs to its host.
 async fn perform_all(app: &TestApp, key: &str, kind: &str, steps: &[Step], create: impl AsyncFn() -> String) {
-    for state in [New, Rejected, UnderReview, Listed, Cancelled] {
+    for state in [New, Rejected, UnderReview, Listed, Withdrawn, Cancelled] {
+        if !state.way().iter().all(|step| steps.contains(step)) {
+            continue;
+        }
         for step in steps.iter().copied() {
             let about = format!("{step:?} of an {kind} that is {state:?}");
             let uri = create().await;
             for step in state.way() {
-                perform(app, key, &uri, *step).await.success();
+                let response = perform(app, key, &uri, *step).await;
+                assert!(response.status < 300, "{about}: {response:?}");
             }
             let before = load_state(app, &uri).await;
             assert_eq!(before[0]["status"], state.text(), "{about}");

@@ -13,7 +13,7 @@ pub enum On {
     Status(u16),
     /// Rejections of arguments that contain this text.
     Rejection(&'static str),
-    /// Successful responses to queries that contain this text.
+    /// Successful responses to requests whose path and query contain this text.
     Query(&'static str),
     /// Successful responses of another operation.
     Other(&'static str),

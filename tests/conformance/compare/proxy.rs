@@ -27,7 +27,7 @@ pub type Memory = HashMap<String, Value>;
 pub struct Fault {
     pub group: &'static str,
     pub name: &'static str,
-    /// The operations to compare, which the fault affects.
+    /// The operations to compare, which the fault affects; none for a fault outside `faults`.
     pub operations: &'static [&'static str],
     before: Before,
     after: After,
@@ -71,7 +71,7 @@ impl Fault {
         self.request(operation, move |call, memory| if call.is_valid() { change(call, memory) } else { None })
     }
 
-    /// Changes requests to this operation.
+    /// Changes requests to this operation; `*` is every operation.
     pub fn request(
         mut self,
         operation: &'static str,

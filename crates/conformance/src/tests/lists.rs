@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
 
-use super::{Store, compare, compare_stateful, document, findings, json_answer, json_response, variable};
+use super::{Store, compare, compare_stateful, document, findings, json_answer, json_response, rejection, variable};
 
 const PETS: [(&str, &str); 3] = [("Bella", "cat"), ("apple", "dog"), ("Zorro", "dog")];
 
@@ -105,7 +105,10 @@ async fn found_in_collection(schema: Value, answer: impl Fn(Vec<Value>, bool) ->
     for number in 1..=9 {
         pets.create(json!({ "name": format!("Pet {number}") }));
     }
-    let report = compare_stateful(document("pets", paths), pets, move |_, pets, request| {
+    let report = compare_stateful(document("pets", paths), pets, move |contract, pets, request| {
+        if let Some(rejection) = rejection(contract, request) {
+            return rejection;
+        }
         if (request.method().as_str(), request.uri().path()) == ("GET", "/pets") {
             let first = pets.resources.values().take(7).cloned().collect();
             return json_response(200, &answer(first, pets.resources.len() > 7));
