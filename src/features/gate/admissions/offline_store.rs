@@ -5,6 +5,7 @@ use boxoffice_http::error::Result;
 use super::model::{ConflictFilter, ConflictRow, NewConflict, ScannedTicketRow};
 use super::store;
 use crate::features::catalog::tokens::{self, AdmissionScope};
+use crate::features::sales::tickets;
 use crate::kernel::db::{Reader, Tx};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
@@ -79,7 +80,7 @@ pub async fn list_conflicts(
         .and_key("c.event_id", event)
         .and_where(&tokens::covers_sql("t.section_id"), scope.token())
         .and_where("(c.device = ? or a.device = ?)", filter.device.clone())
-        .and_where("c.recorded >= ?", filter.modified_since.map(|since| since.0).filter(|since| *since <= now))
+        .and_where("c.recorded >= ?", filter.modified_since.map(|since| tickets::or_all_if_future(since.0, now)))
         .page("c.event_id, c.id", filter.paging)
         .await
 }

@@ -60,7 +60,7 @@ pub async fn list_of_event(
         .await
 }
 
-/// Returns a time that selects all tickets for one in the future: a device may have it from a server whose clock was ahead, and what was
+/// Returns a time that selects everything for one in the future: a device may have it from a server whose clock was ahead, and what was
 /// changed since the correction of that clock has earlier times.
 pub fn or_all_if_future(since: Timestamp, now: Timestamp) -> Timestamp {
     if since > now { Timestamp(0) } else { since }
