@@ -100,25 +100,31 @@ pub async fn accept(tx: &mut Tx, offers: &[OfferRow]) -> Result<()> {
 const IS_CLOSED: &str = "(s.sales_end <= ? or e.ends <= ? or e.status = 'Cancelled' or h.removed)";
 /// SQL condition that the tickets of such a section are on sale.
 const IS_ON_SALE: &str = "(s.active and s.sales_start <= ? and e.status = 'Listed')";
+/// SQL condition that the account of an entry `w` was deactivated.
+macro_rules! is_deactivated {
+    () => {
+        "exists (select 1 from accounts a where a.id = w.account_id and not a.activated)"
+    };
+}
+
 /// SQL condition that an entry `w` can't be served, however many places of its section `s` become free. It leaves out the places that the
 /// account has already, because reading them takes the longer, the more orders the account has.
-const IS_UNSERVABLE: &str = "(w.quantity > s.capacity or w.quantity > s.maximum_per_account
-     or exists (select 1 from accounts a where a.id = w.account_id and not a.activated))";
+const IS_UNSERVABLE: &str = concat!("(w.quantity > s.capacity or w.quantity > s.maximum_per_account or ", is_deactivated!(), ")");
 /// SQL condition that an offer `w` has ended: it was not used in time, or its account was deactivated and can't use it. `?` is the
 /// current time.
-const IS_OVER: &str = "w.status = 'Offered' and (w.expires <= ? or exists (select 1 from accounts a where a.id = w.account_id
-     and not a.activated))";
+const IS_OVER: &str = concat!("w.status = 'Offered' and (w.expires <= ? or ", is_deactivated!(), ")");
 
 fn due_sql() -> String {
     let has_lapsed =
         format!("(s.offered > 0 and exists (select 1 from waiting_entries w where w.section_id = s.id and {IS_OVER}))");
     // Places are free, counting those of expired reservations, and an entry waits for no more of them, or can't be served and keeps
     // others from ordering them. Usually none is free, so the entries are not read.
-    let free = "(s.capacity - s.sold - s.reserved + coalesce((select cast(sum(r.quantity) as bigint) from reservations r
-         where r.section_id = s.id and r.expires <= ?), 0))";
     let has_next = format!(
-        "s.waiting > 0 and {free} > 0 and exists (select 1 from waiting_entries w
-         where w.section_id = s.id and w.status = 'Waiting' and (w.quantity <= {free} or {IS_UNSERVABLE}))"
+        "s.waiting > 0 and exists (select 1 from (
+            select s.capacity - s.sold - s.reserved + coalesce((select cast(sum(r.quantity) as bigint) from reservations r
+                where r.section_id = s.id and r.expires <= ?), 0) as places
+         ) free cross join waiting_entries w where free.places > 0 and w.section_id = s.id and w.status = 'Waiting'
+            and (w.quantity <= free.places or {IS_UNSERVABLE}))"
     );
     format!(
         "s.id from sections s join events e on e.id = s.event_id join hosts h on h.id = e.host_id
