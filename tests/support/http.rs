@@ -51,6 +51,8 @@ impl Call {
 /// A response.
 #[derive(Debug)]
 pub struct Response {
+    /// The method and the URL of the request, for messages.
+    pub request: String,
     /// The status.
     pub status: u16,
     /// The headers.
@@ -178,12 +180,18 @@ impl Request {
 
     /// Sends the request.
     pub async fn send(self) -> Response {
-        let response = self.send_raw().await;
+        let (client, request) = self.request.build_split();
+        let request = request.unwrap();
+        let line = format!("{} {}", request.method(), request.url());
+        let response = Self { request: reqwest::RequestBuilder::from_parts(client, request), ..self }.send_raw().await;
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         let bytes = response.bytes().await.unwrap();
         match serde_json::from_slice(&bytes) {
-            Ok(body) => Response { status, headers, body, text: String::new() },
-            Err(_) => Response { status, headers, body: Value::Null, text: String::from_utf8_lossy(&bytes).into_owned() },
+            Ok(body) => Response { request: line, status, headers, body, text: String::new() },
+            Err(_) => {
+                let text = String::from_utf8_lossy(&bytes).into_owned();
+                Response { request: line, status, headers, body: Value::Null, text }
+            }
         }
     }
 }

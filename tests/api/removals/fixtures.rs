@@ -72,9 +72,7 @@ impl<'a> Fixtures<'a> {
 
     /// Sends a request that must succeed, and returns the URI in its response.
     pub async fn create_with(&self, call: Call) -> String {
-        let response = call.send(self.app).await;
-        assert!(response.status < 300, "{} {}: {response:?}", call.method, call.path);
-        response.body["self"].as_str().unwrap_or_default().to_owned()
+        call.send(self.app).await.success()["self"].as_str().unwrap_or_default().to_owned()
     }
 
     pub async fn advertisement(&self, event: &Event, zone: &str) -> String {
