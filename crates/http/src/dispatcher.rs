@@ -22,7 +22,7 @@ use uuid::Uuid;
 
 use super::body_memory::BodyReservation;
 use super::rate_limit::RateLimitStatus;
-use super::request_body::{BodyReader, ReadBody, may_be_large};
+use super::request_body::{BodyReader, ReadBody, UnreadBody};
 use super::request_limit::RequestLimit;
 use super::shutdown::GracefulShutdown;
 use super::{ApiError, request_head, response_headers};
@@ -120,6 +120,7 @@ impl<H: RequestHandler> Dispatcher<H> {
     ) -> impl Future<Output = Response<Body>> + Send {
         let start = Instant::now();
         let (mut head, body) = request.into_parts();
+        let mut body = UnreadBody::new(&head.headers, body);
         let (version, method) = (head.version, request_head::in_upper_case(head.method));
         head.method = method.clone();
         if method == Method::HEAD {
@@ -137,7 +138,7 @@ impl<H: RequestHandler> Dispatcher<H> {
             let guard = self.shutdown.enter();
             let mut facts = RequestFacts::default();
             let mut response = match &guard {
-                Some(_) => self.dispatch(incoming, body, &received.id, &mut facts).await,
+                Some(_) => self.dispatch(incoming, &mut body, &received.id, &mut facts).await,
                 None => {
                     error_response(&Code::SERVER_UNAVAILABLE.with_message("The server is stopping. Try again shortly.").into())
                 }
@@ -149,6 +150,7 @@ impl<H: RequestHandler> Dispatcher<H> {
                 facts.code = Some(Code::SERVER_UNAVAILABLE);
                 response = error_response(&Code::SERVER_UNAVAILABLE.with_message(NO_ROOM).into());
             }
+            self.bodies.discard(body);
             self.add_headers(&mut response, &received, &facts);
             response.headers_mut().extend(traceparent.map(|traceparent| (TRACEPARENT, traceparent)));
             self.record(response.status(), &received, &facts);
@@ -213,7 +215,7 @@ impl<H: RequestHandler> Dispatcher<H> {
     async fn dispatch<'a>(
         &'a self,
         incoming: Box<IncomingRequest>,
-        body: Body,
+        body: &mut UnreadBody,
         request_id: &str,
         facts: &mut RequestFacts<'a>,
     ) -> Response<Body> {
@@ -294,7 +296,7 @@ impl<H: RequestHandler> Dispatcher<H> {
         operation: &Operation,
         route: H::Route,
         mut incoming: Box<IncomingRequest>,
-        body: Body,
+        body: &mut UnreadBody,
         facts: &mut RequestFacts<'_>,
     ) -> Result<Response<Body>, ApiError> {
         let contract = &self.contract;
@@ -351,7 +353,7 @@ impl<H: RequestHandler> Dispatcher<H> {
         route: &H::Route,
         principal: &H::Principal,
         incoming: &IncomingRequest,
-        mut body: Body,
+        body: &mut UnreadBody,
         rate_limit: &mut Option<RateLimitStatus>,
     ) -> Result<(ParsedRequest, Option<BodyReservation>), ApiError> {
         let IncomingRequest { client_address, head, .. } = incoming;
@@ -363,22 +365,19 @@ impl<H: RequestHandler> Dispatcher<H> {
         let mut read = None;
         if operation.guessing_argument.is_some() && authorized.is_ok() {
             // The identity may be in the body.
-            read = Some(self.bodies.read(operation, owner, &mut body).await?);
+            read = Some(self.bodies.read(operation, owner, body).await?);
         }
         let target = read.as_ref().map(|read| operation.guessing_target(path, &read.bytes));
         *rate_limit = self.handler.count(&RateLimitContext { principal, client_address, guessing_target: target });
         rate_limit.as_ref().map_or(Ok(()), RateLimitStatus::check)?;
         authorized?;
-        if may_be_large(operation, &body) {
+        if body.may_be_large(operation) {
             let access = AccessContext { operation, route, principal, path, span: &incoming.span };
-            if let Err(error) = self.handler.check_access(access).await {
-                self.bodies.discard(body);
-                return Err(error);
-            }
+            self.handler.check_access(access).await?;
         }
         let ReadBody { bytes, reservation } = match read {
             Some(read) => read,
-            None => self.bodies.read(operation, owner, &mut body).await?,
+            None => self.bodies.read(operation, owner, body).await?,
         };
         let arguments = operation.check(path, head.uri.query(), &head.headers, &bytes).map_err(Error::from)?;
         Ok((arguments, reservation))

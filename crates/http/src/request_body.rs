@@ -9,7 +9,7 @@ use std::time::Duration;
 use boxoffice_openapi::Operation;
 use bytes::Bytes;
 use dropshot::Body;
-use http::{HeaderMap, HeaderValue};
+use http::{HeaderMap, HeaderValue, header};
 use http_body_util::BodyExt;
 use hyper::body::{Body as _, Frame};
 use tokio::time::error::Elapsed;
@@ -23,7 +23,7 @@ use crate::rate_limit;
 /// The error of a body.
 type BodyError = <Body as hyper::body::Body>::Error;
 
-/// Maximum number of bytes read and discarded of a body that is too large, so that the client can read the error response.
+/// Maximum number of bytes received and discarded of a body that is not used, so that the client can read the response.
 const MAX_DISCARDED_BYTES: usize = 16 * 1024 * 1024;
 
 /// Minimum upload rate: the total timeout grows by a second for each of these bytes that have arrived.
@@ -72,13 +72,28 @@ pub struct ReadBody {
     pub reservation: Option<BodyReservation>,
 }
 
-/// Returns whether a body is larger than [`LARGE_BODY_BYTES`], or its size is unknown and it may be. A body over the limit is not:
-/// it is rejected in any case.
-pub fn may_be_large(operation: &Operation, body: &Body) -> bool {
-    let size = body.size_hint();
-    let limit = operation.body_limit().unwrap_or(0);
-    let is_within_limit = limit > LARGE_BODY_BYTES && size.lower() <= limit as u64;
-    is_within_limit && size.upper().is_none_or(|upper| upper > LARGE_BODY_BYTES as u64)
+/// The body of a request until it is read. [`BodyReader::discard`] takes what remains of it.
+#[derive(Debug)]
+pub struct UnreadBody {
+    body: Body,
+    /// True if the client sends the body only after it was asked to, with `100 Continue`.
+    expects_continue: bool,
+}
+
+impl UnreadBody {
+    /// Creates the body of a request with these headers.
+    pub fn new(headers: &HeaderMap, body: Body) -> Self {
+        Self { body, expects_continue: headers.contains_key(header::EXPECT) }
+    }
+
+    /// Returns whether a body is larger than [`LARGE_BODY_BYTES`], or its size is unknown and it may be. A body over the limit is
+    /// not: it is rejected in any case.
+    pub fn may_be_large(&self, operation: &Operation) -> bool {
+        let size = self.body.size_hint();
+        let limit = operation.body_limit().unwrap_or(0);
+        let is_within_limit = limit > LARGE_BODY_BYTES && size.lower() <= limit as u64;
+        is_within_limit && size.upper().is_none_or(|upper| upper > LARGE_BODY_BYTES as u64)
+    }
 }
 
 impl BodyReader {
@@ -90,13 +105,16 @@ impl BodyReader {
     /// Reads the whole body of a request with this API key. Returns an empty one without reading if the operation takes no body.
     ///
     /// # Errors
-    /// 413 if it is too large, 408 if it is too slow, 400 if it ends early, 429 or 503 if there is no memory for it. Then the
-    /// rest of the body is discarded in a task of its own, because a client may read the response only after it has sent the
-    /// body.
-    pub async fn read(&self, operation: &Operation, owner: Option<BodyOwner>, body: &mut Body) -> Result<ReadBody, ApiError> {
+    /// 413 if it is too large, 408 if it is too slow, 400 if it ends early, 429 or 503 if there is no memory for it.
+    pub async fn read(
+        &self,
+        operation: &Operation,
+        owner: Option<BodyOwner>,
+        unread: &mut UnreadBody,
+    ) -> Result<ReadBody, ApiError> {
+        let body = &mut unread.body;
         let Some(limit) = operation.body_limit() else { return Ok(ReadBody { bytes: Vec::new(), reservation: None }) };
         let too_large = || Code::BODY_TOO_LARGE.with_message(format!("The request's body is larger than {limit} bytes.")).into();
-        // A client that sends `Expect: 100-continue` then doesn't send the body.
         let announced = body.size_hint().lower();
         if announced > MAX_DISCARDED_BYTES as u64 {
             return Err(too_large());
@@ -105,10 +123,8 @@ impl BodyReader {
         // A body that is too large is not kept.
         let announced = usize::try_from(announced).ok().filter(|announced| *announced <= limit).unwrap_or(0);
         let pending = if body.is_end_stream() { 0 } else { PENDING_BODY_BYTES };
-        if let Err(error) = reservation.extend_to(announced.max(pending)) {
-            self.discard(std::mem::take(body));
-            return Err(error);
-        }
+        reservation.extend_to(announced.max(pending))?;
+        unread.expects_continue = false;
         // Without the capacity, the buffer would grow to twice the size.
         let (mut bytes, mut received) = (Vec::with_capacity(announced), 0);
         let start = Instant::now();
@@ -118,16 +134,16 @@ impl BodyReader {
                 Ok(Some(frame)) => frame,
                 Ok(None) => break,
                 Err(_) if received > limit => break,
-                Err(_) => return Err(Code::BODY_TOO_SLOW.into()),
+                Err(_) => {
+                    *body = Body::empty();
+                    return Err(Code::BODY_TOO_SLOW.into());
+                }
             };
             let frame = frame.map_err(|_| Code::BODY_MALFORMED.with_message("The request's body ended before it was whole."))?;
             let Ok(data) = frame.into_data() else { continue };
             received += data.len();
             if received <= limit {
-                if let Err(error) = reservation.extend_to(received) {
-                    self.discard(std::mem::take(body));
-                    return Err(error);
-                }
+                reservation.extend_to(received)?;
                 bytes.extend_from_slice(&data);
             } else if received > MAX_DISCARDED_BYTES {
                 break;
@@ -135,7 +151,11 @@ impl BodyReader {
                 bytes = Vec::new();
             }
         }
-        if received > limit { Err(too_large()) } else { Ok(ReadBody { bytes, reservation: Some(reservation) }) }
+        if received > limit {
+            *body = Body::empty();
+            return Err(too_large());
+        }
+        Ok(ReadBody { bytes, reservation: Some(reservation) })
     }
 
     /// Writes the headers of a response to a request for whose body its key has no memory.
@@ -149,8 +169,13 @@ impl BodyReader {
         }
     }
 
-    /// Discards the rest of a body, within its timeouts.
-    pub fn discard(&self, mut body: Body) {
+    /// Receives and discards what was not read of a body, within its timeouts and in a task of its own, because a client may read the
+    /// response only after it has sent the body. Does nothing if the client waits for `100 Continue`, and so sends no body.
+    pub fn discard(&self, unread: UnreadBody) {
+        let UnreadBody { mut body, expects_continue } = unread;
+        if expects_continue || body.is_end_stream() || body.size_hint().lower() > MAX_DISCARDED_BYTES as u64 {
+            return;
+        }
         let timeouts = self.timeouts;
         tokio::spawn(async move {
             let (start, mut discarded) = (Instant::now(), 0);

@@ -17,6 +17,7 @@ on_both_databases![
     limits_number_of_bodies,
     large_bodies_leave_room_for_small_ones,
     checks_access_before_large_body,
+    clients_can_read_response_after_unused_body,
     revoked_key_changes_nothing_after_body,
 ];
 
@@ -125,6 +126,35 @@ async fn large_bodies_leave_room_for_small_ones(app: TestApp) {
 
     assert!(second.starts_with("HTTP/1.1 503 "), "{second}");
     assert_eq!(small.status, 201, "{}", small.body);
+}
+
+async fn clients_can_read_response_after_unused_body(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let key = format!("X-API-Key: {}", ama.key);
+    let cases: [(&str, &[&str], u16); 7] = [
+        ("PUT /events/17637000000051", &["X-API-Key: unknown", "X-Client-Version: 3.0.0"], 403),
+        ("PUT /events/17637000000051", &["X-Client-Version: 3.0.0"], 401),
+        ("PUT /events/17637000000051", &[&key, "X-Client-Version: 1.0.0"], 412),
+        ("PUT /events/17637000000051", &[&key, "X-Client-Version: 3.0.0"], 404),
+        ("POST /unknown", &[&key, "X-Client-Version: 3.0.0"], 404),
+        ("DELETE /time", &[&key, "X-Client-Version: 3.0.0"], 405),
+        ("GET /time", &[&key, "X-Client-Version: 3.0.0"], 200),
+    ];
+    let time = request("GET /time", &[&key, "X-Client-Version: 3.0.0"], "");
+    for (target, lines, status) in cases {
+        let mut connection = TcpStream::connect(app.server).await.unwrap();
+        let head = format!("{target} HTTP/1.1\r\nHost: x\r\nContent-Length: {LARGE}\r\n{}\r\n\r\n", lines.join("\r\n"));
+
+        // Like most clients, it reads only after it has sent the body.
+        connection.write_all(head.as_bytes()).await.unwrap();
+        connection.write_all(&vec![b' '; LARGE]).await.unwrap_or_else(|error| panic!("{target} {lines:?}: {error}"));
+        connection.write_all(&time).await.unwrap();
+        let mut responses = String::new();
+        connection.read_to_string(&mut responses).await.unwrap();
+
+        let statuses: Vec<&str> = responses.split("HTTP/1.1 ").skip(1).map(|response| &response[..3]).collect();
+        assert_eq!(statuses, [&status.to_string(), "200"], "{target} {lines:?}");
+    }
 }
 
 async fn revoked_key_changes_nothing_after_body(app: TestApp) {
