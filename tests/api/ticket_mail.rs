@@ -19,6 +19,7 @@ on_both_databases![
     mails_are_in_the_language_of_the_account,
     paid_order_is_confirmed_once,
     ended_orders_are_mailed,
+    cancellation_without_payment_is_mailed,
     refund_of_a_late_payment_is_mailed,
     return_is_mailed_once_if_the_order_is_voided_before_its_refund,
     transfer_is_offered_and_tickets_are_mailed,
@@ -159,6 +160,7 @@ async fn ended_orders_are_mailed(app: TestApp) {
     assert_eq!(app.cancel_order(&ama.key, &cancelled.self_).await.status, 200);
     app.assert_subjects(&ama, &["was cancelled", "Refund of GHS 10.00"]).await;
     let text = readable(&app.mails_of(&ama).await[0]);
+    assert!(text.contains("What you have paid for it is refunded"), "{text}");
     assert!(["GHS 20.00", "GHS 0.99", "GHS 20.99"].iter().all(|amount| text.contains(amount)), "{text}");
 
     let returned = ama.order(floor, 2).await.unwrap();
@@ -187,6 +189,25 @@ async fn ended_orders_are_mailed(app: TestApp) {
         "are void",
     ];
     app.assert_subjects(&ama, &expected).await;
+}
+
+async fn cancellation_without_payment_is_mailed(app: TestApp) {
+    app.stop_jobs().await;
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
+    let floor = event.sections[0].as_str();
+    let cancel = async || {
+        let order = ama.order(floor, 1).await.unwrap();
+        assert_eq!(app.cancel_order(&ama.key, &order.self_).await.status, 200);
+    };
+
+    cancel().await;
+    let with_items = readable(&app.mails_of(&ama).await[0]);
+    cancel().await;
+    assert_eq!(app.delete(&kofi.key, &event.uri).await.status, 204);
+    let of_deleted_event = readable(&app.mails_of(&ama).await[1]);
+
+    assert!(with_items.contains("Nothing was charged.") && with_items.contains("GHS 20.99"), "{with_items}");
+    assert!(of_deleted_event.contains("Nothing was charged.") && !of_deleted_event.contains("GHS"), "{of_deleted_event}");
 }
 
 /// The gateway answers after the order was paid in another way.

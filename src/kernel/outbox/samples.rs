@@ -39,7 +39,14 @@ fn forms(template: MailTemplate) -> Vec<Value> {
             [(0, false), (1, true), (3, false)].map(form).into()
         }
         MailTemplate::OrderCancelled => {
-            ["customer", "event"].map(|because| json!({ "because": because, "order": order(), "events": [event()] })).into()
+            let form = |because: &str, has_payment: bool, items: Value| {
+                let mut order = order();
+                order["has_payment"] = has_payment.into();
+                order["items"] = items;
+                json!({ "because": because, "order": order, "events": [event()] })
+            };
+            let items = order()["items"].take();
+            vec![form("customer", true, items.clone()), form("customer", false, json!([])), form("event", false, items)]
         }
         MailTemplate::TicketsReturned => {
             let form = |returned: i64, amount: i64, reason: &str| json!({ "returned": returned, "amount": amount, "reason": reason, "order": order(), "events": [event()] });
@@ -85,7 +92,7 @@ fn forms(template: MailTemplate) -> Vec<Value> {
 
 fn order() -> Value {
     json!({
-        "number": "17630000000004", "fees": 798, "total": 24_798,
+        "number": "17630000000004", "fees": 798, "total": 24_798, "has_payment": true,
         "items": [{ "event": "Harmattan Jazz Night", "section": "VIP", "quantity": 2, "amount": 24_000 }],
     })
 }

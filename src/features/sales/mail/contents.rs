@@ -174,7 +174,8 @@ fn add_order(rows: &Rows, id: Id, values: &mut Map<String, Value>) -> bool {
     values.insert(
         "order".to_owned(),
         json!({
-            "number": id.to_string(), "fees": order.fees.0, "total": total.0, "items": items().map(item).collect::<Vec<_>>(),
+            "number": id.to_string(), "fees": order.fees.0, "total": total.0, "has_payment": order.has_payment,
+            "items": items().map(item).collect::<Vec<_>>(),
         }),
     );
     values.insert("events".to_owned(), events.into_iter().map(|(_, event)| event).collect());

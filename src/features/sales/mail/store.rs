@@ -15,6 +15,8 @@ pub struct MailOrderRow {
     pub id: Id,
     pub subtotal: Money,
     pub fees: Money,
+    /// True if something was or is being paid for it, even if it was refunded.
+    pub has_payment: bool,
 }
 
 /// An item of an order in a mail.
@@ -40,7 +42,11 @@ pub struct MailTransferRow {
 }
 
 pub async fn orders(reader: &mut Reader, ids: &[Id]) -> Result<Vec<MailOrderRow>> {
-    reader.select("id, subtotal, fees from orders where true").and_in("id", ids.to_vec()).all().await
+    let orders = reader.select(
+        "o.id, o.subtotal, o.fees, exists (select 1 from payments p where p.order_id = o.id
+            and p.status in ('Confirmed', 'Pending', 'Refunded')) as has_payment from orders o where true",
+    );
+    orders.and_in("o.id", ids.to_vec()).all().await
 }
 
 /// Returns the items of these orders in their order, without those of events or sections that were removed.
