@@ -93,8 +93,8 @@ pub struct KeyStore {
     cache: Mutex<KeyCache>,
 }
 
-/// Cache of keys by hash, valid for one value of the counter `key_changes`, which counts changes of keys, accounts and preferred
-/// regions.
+/// Cache of keys by hash, valid for one value of `key_changes`, which each change of a key, an account or a preferred region
+/// replaces. On PostgreSQL the values are random: a standby that takes over without the last commits would count to the same ones again.
 ///
 /// Each batch of lookups reads the counter first, so a key that was revoked on any server is rejected immediately. Keys of
 /// admission tokens are not cached, because they also depend on other tables.

@@ -6,7 +6,9 @@
 //!
 //! A rejected request doesn't affect the others. If a request fails while the batch is executed, because the database rejects its
 //! statement or because of a bug, the batch is rolled back and each of its requests is executed again by itself. So only the request
-//! that causes the failure fails. A failure after that, of an audit record or of the commit, fails all requests of the batch.
+//! that causes the failure fails. If the database is not available, or a row stays locked for longer than a statement may take, all
+//! requests of the batch fail, because each would wait as long by itself. A failure after the execution, of an audit record or of the
+//! commit, fails all of them, too.
 //!
 //! No precondition is checked: PUT and DELETE have preconditions, and the operations that are batched are POST.
 
