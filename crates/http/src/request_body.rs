@@ -115,47 +115,35 @@ impl BodyReader {
         let body = &mut unread.body;
         let Some(limit) = operation.body_limit() else { return Ok(ReadBody { bytes: Vec::new(), reservation: None }) };
         let too_large = || Code::BODY_TOO_LARGE.with_message(format!("The request's body is larger than {limit} bytes.")).into();
-        let announced = body.size_hint().lower();
-        if announced > MAX_DISCARDED_BYTES as u64 {
+        let Some(announced) = usize::try_from(body.size_hint().lower()).ok().filter(|announced| *announced <= limit) else {
             return Err(too_large());
-        }
+        };
         let mut reservation = self.memory.reserve(owner);
-        // A body that is too large is not kept.
-        let announced = usize::try_from(announced).ok().filter(|announced| *announced <= limit).unwrap_or(0);
         let pending = if body.is_end_stream() { 0 } else { PENDING_BODY_BYTES };
         reservation.extend_to(announced.max(pending))?;
         unread.expects_continue = false;
         // Without the capacity, the buffer would grow to twice the size.
-        let (mut bytes, mut received) = (Vec::with_capacity(announced), 0);
+        let mut bytes = Vec::with_capacity(announced);
         let start = Instant::now();
         loop {
-            let deadline = (start + self.timeouts.total_for(received)).min(Instant::now() + self.timeouts.idle);
+            let deadline = (start + self.timeouts.total_for(bytes.len())).min(Instant::now() + self.timeouts.idle);
             let frame = match next_frame(body, deadline).await {
                 Ok(Some(frame)) => frame,
-                Ok(None) => break,
-                Err(_) if received > limit => break,
+                Ok(None) => return Ok(ReadBody { bytes, reservation: Some(reservation) }),
                 Err(_) => {
+                    // Nothing is left to discard: the client is not waited for any longer.
                     *body = Body::empty();
                     return Err(Code::BODY_TOO_SLOW.into());
                 }
             };
             let frame = frame.map_err(|_| Code::BODY_MALFORMED.with_message("The request's body ended before it was whole."))?;
             let Ok(data) = frame.into_data() else { continue };
-            received += data.len();
-            if received <= limit {
-                reservation.extend_to(received)?;
-                bytes.extend_from_slice(&data);
-            } else if received > MAX_DISCARDED_BYTES {
-                break;
-            } else {
-                bytes = Vec::new();
+            if bytes.len() + data.len() > limit {
+                return Err(too_large());
             }
+            reservation.extend_to(bytes.len() + data.len())?;
+            bytes.extend_from_slice(&data);
         }
-        if received > limit {
-            *body = Body::empty();
-            return Err(too_large());
-        }
-        Ok(ReadBody { bytes, reservation: Some(reservation) })
     }
 
     /// Writes the headers of a response to a request for whose body its key has no memory.
