@@ -1,5 +1,6 @@
 //! The command line.
 
+mod account;
 mod admin;
 mod backup;
 mod checks;
@@ -7,6 +8,7 @@ mod config;
 mod config_check;
 mod copy;
 mod invocation;
+mod key;
 mod manual;
 mod mock;
 mod proxy;
@@ -18,22 +20,24 @@ use std::collections::BTreeSet;
 use std::env;
 use std::fmt::Display;
 use std::io::{Write, stderr, stdout};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::{Context, bail, ensure};
+use account::AccountCommand;
+use anyhow::{Context, ensure};
 use backup::{BackupOptions, RestoreOptions};
 use boxoffice_conformance::options::CompareOptions;
 use boxoffice_conformance::proxy::ProxyOptions;
 use boxoffice_http::error::one_line;
-use boxoffice_http::log::{self, LevelControl};
+use boxoffice_http::log;
 use boxoffice_http::traces::Tracer;
 use checks::{DiffOptions, DriftOptions};
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 use config::ConfigCommand;
 use copy::CopyOptions;
 use invocation::Invocation;
+use key::KeyCommand;
 use manual::{CompletionsOptions, ManualOptions};
 use mock::MockOptions;
 use rustix::fs::Access;
@@ -41,16 +45,13 @@ use serve::ServeOptions;
 use slog::{Level, Logger};
 
 use crate::bootstrap;
-use crate::config::{CONFIG_FILE, InvalidSettings, PlatformOptions, SecretFile, Setting, StorageOptions, setting, suggest};
+use crate::config::{CONFIG_FILE, InvalidSettings, PlatformOptions, StorageOptions, suggest};
 use crate::contract;
 use crate::demo;
 use crate::error_catalogue;
-use crate::features::identity::accounts::{AccountRole, Role};
 use crate::kernel::db::{DatabaseLocation, Db};
-use crate::kernel::settings::{LimitSettings, Secret, Settings};
-use crate::kernel::types::clock::{Clock, Timestamp};
+use crate::kernel::settings::{LimitSettings, Settings};
 use crate::kernel::{outbox, private_files};
-use crate::provisioning;
 use crate::routes::routes;
 use crate::state::App;
 
@@ -135,57 +136,6 @@ enum Command {
     Completions(CompletionsOptions),
 }
 
-#[derive(Debug, Subcommand)]
-enum AccountCommand {
-    /// Create an account and print its number
-    Create(Box<AccountOptions>),
-}
-
-#[derive(Debug, Args)]
-struct AccountOptions {
-    #[command(flatten)]
-    platform: PlatformOptions,
-    /// Username: 3 to 32 letters, digits, `.`, `_` or `-`
-    #[arg(long, env = "BOXOFFICE_USERNAME")]
-    username: String,
-    /// E-mail address
-    #[arg(long, env = "BOXOFFICE_EMAIL")]
-    email: String,
-    /// Password: 8 to 128 characters
-    #[arg(long, env = "BOXOFFICE_PASSWORD", hide_env_values = true)]
-    password: Option<Secret>,
-    /// File with the password
-    #[arg(long, env = "BOXOFFICE_PASSWORD_FILE", value_name = "FILE", conflicts_with = "password", value_parser = setting(SecretFile::read))]
-    password_file: Option<Setting<SecretFile>>,
-    /// Role of the account
-    #[arg(long, env = "BOXOFFICE_ACCOUNT_ROLE", default_value = "customer")]
-    role: AccountRole,
-}
-
-#[derive(Debug, Subcommand)]
-enum KeyCommand {
-    /// Create an API key for a client program and print only the key
-    Create(Box<KeyOptions>),
-}
-
-#[derive(Debug, Args)]
-struct KeyOptions {
-    #[command(flatten)]
-    platform: PlatformOptions,
-    /// Scope of the key
-    #[arg(long, env = "BOXOFFICE_KEY_ROLE")]
-    role: Role,
-    /// Number of the account that the key acts for
-    #[arg(long, env = "BOXOFFICE_ACCOUNT", value_name = "NUMBER")]
-    account: Option<String>,
-    /// Name of the key, for its purpose
-    #[arg(long, env = "BOXOFFICE_NAME", default_value = "command line", value_parser = not_blank)]
-    name: String,
-    /// End of the key: a day, or a time, in UTC such as `2027-01-31T18:00` [default: none, it is valid until it is ended]
-    #[arg(long, env = "BOXOFFICE_EXPIRES", value_name = "TIME", value_parser = expiry)]
-    expires: Option<Timestamp>,
-}
-
 impl From<LogLevel> for Level {
     fn from(level: LogLevel) -> Self {
         match level {
@@ -219,20 +169,35 @@ pub fn run() -> ExitCode {
         Err(error) => return fail(error.into()),
     };
     invocation.warn_of_readable_secrets(&log);
-    if let Command::Config { command } = &cli.command {
-        return config::run(command, &invocation, &log).unwrap_or_else(fail);
-    }
     if let Err(error) = invocation.reject_invalid_file(&cli.command) {
         return fail(error);
     }
-    let done = match cli.command {
+    let outcome = match cli.command {
+        Command::Serve(options) => block_on(serve::serve(&options, &log, &level)),
         Command::Drift(options) => return finish("drift", checks::find_drift(&options)),
         Command::Diff(options) => return finish("diff", checks::find_changes(&options)),
+        Command::Errors => print_error_catalogue(),
         Command::Compare(options) => return finish("compare", block_on(checks::compare(&options))),
         Command::Proxy(options) => return finish("proxy", block_on(proxy::run(&options))),
-        command => block_on(execute(command, &log, &level)),
+        Command::Mock(options) => block_on(mock::serve(*options, &log, &level)),
+        Command::Config { command } => return config::run(&command, &invocation, &log).unwrap_or_else(fail),
+        Command::Migrate(storage) => block_on(migrate(&storage, &log)),
+        Command::Backup(options) => block_on(backup::create(&options, &log)),
+        Command::Restore(options) => block_on(backup::restore(&options, &log)),
+        Command::Copy(options) => block_on(copy::copy(&options, &log)),
+        Command::Check(storage) => block_on(backup::check(&storage)),
+        Command::Account { command: AccountCommand::Create(options) } => block_on(account::create(&options, &log)),
+        Command::Key { command: KeyCommand::Create(options) } => block_on(key::create(&options, &log)),
+        Command::Admin(options) => block_on(admin::run(*options, &log)),
+        Command::MailTemplates { folder } => write_mail_templates(&folder),
+        Command::Demo(options) => block_on(seed_demo(&options, &log)),
+        Command::Manual(options) => manual::write_pages(&options),
+        Command::Completions(options) => {
+            manual::print_completions(&options);
+            Ok(())
+        }
     };
-    match done {
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => fail(match error.downcast::<InvalidSettings>() {
             Ok(invalid) => invocation.locate(invalid).into(),
@@ -261,71 +226,34 @@ fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<
     done
 }
 
-async fn execute(command: Command, log: &Logger, level: &LevelControl) -> anyhow::Result<()> {
-    match command {
-        Command::Serve(options) => serve::serve(&options, log, level).await,
-        Command::Drift(_) | Command::Diff(_) | Command::Compare(_) | Command::Proxy(_) | Command::Config { .. } => {
-            bail!("`run` executes this command, which has an exit code of its own")
-        }
-        Command::Manual(options) => manual::write_pages(&options),
-        Command::Completions(options) => {
-            manual::print_completions(&options);
-            Ok(())
-        }
-        Command::Errors => print(error_catalogue::render(&contract::load()?.document, &routes().openapi()?)?.trim_end()),
-        Command::MailTemplates { folder } => {
-            outbox::write_embedded(&folder)?;
-            print(format!("The templates are in {}.", folder.display()))
-        }
-        Command::Mock(options) => mock::serve(*options, log, level).await,
-        Command::Migrate(storage) => {
-            private_files::set_umask();
-            storage.warn_of_readable_secrets(log)?;
-            storage.require_access()?;
-            storage.restrict_access(log)?;
-            Db::open(&storage.database_url()?).await?.close().await;
-            print("The database's tables are up to date.")
-        }
-        Command::Backup(options) => backup::create(&options, log).await,
-        Command::Restore(options) => backup::restore(&options, log).await,
-        Command::Copy(options) => copy::copy(&options, log).await,
-        Command::Check(storage) => backup::check(&storage).await,
-        Command::Account { command: AccountCommand::Create(options) } => {
-            let file = options.password_file.as_ref().map(Setting::get).transpose()?;
-            file.into_iter().for_each(|file| file.warn_if_readable_by_all(log));
-            let password = options.password.as_ref().or(file.map(|file| &file.secret));
-            let Some(Secret(password)) = password else {
-                let needed = "--password-file or --password is needed: a file with the password, or the password itself";
-                return Err(InvalidSettings::new(vec![needed.to_owned()]).into());
-            };
-            let app = open_existing(&options.platform, true, log).await?;
-            print(
-                provisioning::create_account(&app, &options.username, &options.email, password, Role::from(options.role).into())
-                    .await?,
-            )
-        }
-        Command::Key { command: KeyCommand::Create(options) } => {
-            let app = open_existing(&options.platform, true, log).await?;
-            let KeyOptions { role, account, name, expires, .. } = *options;
-            print(provisioning::create_key(&app, &name, role.into(), account.as_deref(), expires).await?)
-        }
-        Command::Admin(options) => admin::run(*options, log).await,
-        Command::Demo(options) => {
-            // Without rate limits, because the requests come from this program.
-            let settings = Settings { limits: LimitSettings::default(), ..options.settings()? };
-            let app = open_with(&options, settings, log, Tracer::default()).await?;
-            bootstrap::check_fixed_settings(&app).await?;
-            print(demo::seed(&app).await?)
-        }
-    }
+/// Prints the error catalogue.
+fn print_error_catalogue() -> anyhow::Result<()> {
+    print(error_catalogue::render(&contract::load()?.document, &routes().openapi()?)?.trim_end())
 }
 
-/// Parses the end of a key, which must be in the future. A day alone is its beginning.
-fn expiry(text: &str) -> anyhow::Result<Timestamp> {
-    let time = Timestamp::parse(text).or_else(|| Timestamp::parse(&format!("{text}T00:00")));
-    let time = time.context("it is no day such as 2027-01-31, and no time such as 2027-01-31T18:00")?;
-    ensure!(time > Clock::default().now(), "it has passed; give a later time");
-    Ok(time)
+/// Writes the templates of mails into a folder.
+fn write_mail_templates(folder: &Path) -> anyhow::Result<()> {
+    outbox::write_embedded(folder)?;
+    print(format!("The templates are in {}.", folder.display()))
+}
+
+/// Brings the database's tables up to date.
+async fn migrate(storage: &StorageOptions, log: &Logger) -> anyhow::Result<()> {
+    private_files::set_umask();
+    storage.warn_of_readable_secrets(log)?;
+    storage.require_access()?;
+    storage.restrict_access(log)?;
+    Db::open(&storage.database_url()?).await?.close().await;
+    print("The database's tables are up to date.")
+}
+
+/// Fills an empty database with sample data.
+async fn seed_demo(options: &PlatformOptions, log: &Logger) -> anyhow::Result<()> {
+    // Without rate limits, because the requests come from this program.
+    let settings = Settings { limits: LimitSettings::default(), ..options.settings()? };
+    let app = open_with(options, settings, log, Tracer::default()).await?;
+    bootstrap::check_fixed_settings(&app).await?;
+    print(demo::seed(&app).await?)
 }
 
 /// Rejects a blank argument. In a script, it is usually an empty variable.

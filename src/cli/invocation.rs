@@ -34,7 +34,7 @@ impl Invocation {
         Ok((cli, Self { matches: innermost(&matches).clone(), file }))
     }
 
-    /// Rejects a configuration file with unknown keys or values of a wrong type.
+    /// Rejects a configuration file with unknown keys or values of a wrong type, except for the command `config`, which prints them.
     ///
     /// # Errors
     /// Returns [`InvalidSettings`] with all problems of the file, and of the settings of `serve`.
@@ -43,6 +43,7 @@ impl Invocation {
             return Ok(());
         }
         let of_settings = match command {
+            Command::Config { .. } => return Ok(()),
             Command::Serve(options) => options.validate().err(),
             _ => None,
         };

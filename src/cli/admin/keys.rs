@@ -7,7 +7,8 @@ use serde_json::json;
 
 use super::output::Field;
 use super::{Admin, PageOptions, describe};
-use crate::cli::{expiry, not_blank};
+use crate::cli::key::expiry;
+use crate::cli::not_blank;
 use crate::features::identity::accounts::Role;
 use crate::features::identity::integrations;
 use crate::kernel::http::run_as_operator;
