@@ -10,9 +10,9 @@ use rustix::fs::Access;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{Connection, SqliteConnection};
 
+use super::database::Db;
 use super::location::DatabaseLocation;
 use super::open;
-use super::transaction::Db;
 use crate::kernel::private_files;
 
 /// Time for which a read waits for another program that recovers the write-ahead log or runs a checkpoint.

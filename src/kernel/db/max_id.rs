@@ -2,7 +2,7 @@
 
 use boxoffice_http::error::Result;
 
-use super::transaction::Db;
+use super::database::Db;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 

@@ -16,11 +16,11 @@ use tokio::time::{sleep, timeout};
 
 use super::checkpoint::{CHECKPOINT_PAGES, Checkpoints};
 use super::copy;
+use super::database::Db;
 use super::location::{DatabaseLocation, PostgresLocation};
 use super::open_errors::{migration_error, reason, server_name};
 use super::pool::{ACQUIRE_TIMEOUT, Pool};
 use super::standby::Standby;
-use super::transaction::Db;
 use super::transient::is_starting;
 use crate::kernel::private_files::{self, FolderLock};
 

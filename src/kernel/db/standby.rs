@@ -16,12 +16,13 @@ use sqlx::{ConnectOptions, PgConnection};
 use tokio::time::{sleep, timeout};
 
 use super::batcher::Batcher;
+use super::database::Db;
 use super::location::DatabaseLocation;
 use super::metrics::DatabaseMetrics;
 use super::open::{STATEMENT_LEVEL, connect_postgres};
 use super::open_errors::server_name;
 use super::pool::Pool;
-use super::transaction::{Db, Reader};
+use super::transaction::Reader;
 use super::{transient, violation};
 
 const MAX_CONNECTIONS: usize = 8;

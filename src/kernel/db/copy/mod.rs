@@ -19,9 +19,9 @@ use serde_json::Value as Json;
 use table::Table;
 pub use value::{Checksum, Value};
 
+use super::database::Db;
 use super::inspect::inspect;
 use super::location::DatabaseLocation;
-use super::transaction::Db;
 
 /// Interval of the lines about the progress.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(2);
