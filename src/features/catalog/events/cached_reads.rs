@@ -13,7 +13,7 @@ use super::model::Event;
 use super::published_search::{self, FirstPage};
 use super::requests::{EventSort, PublishedEventQuery};
 use super::search::Search;
-use super::{cache_store, service, view};
+use super::{cache_store, permissions, view};
 use crate::kernel::auth::Caller;
 use crate::kernel::db::{Reader, permit_page, read_from_standby};
 use crate::kernel::http::SerializedJson;
@@ -44,9 +44,9 @@ pub async fn get(ctx: &Ctx, caller: &Caller, id: Id) -> Result<SerializedJson<Ev
             event
         }
     };
-    if !service::is_public_for(caller, &event.row) {
+    if !permissions::is_public_for(caller, &event.row) {
         // Boxed to keep this future small, because few requests take this path.
-        async { service::require_visible(&mut ctx.unit.read().await?, caller, &event.row).await }.boxed().await?;
+        async { permissions::require_visible(&mut ctx.unit.read().await?, caller, &event.row).await }.boxed().await?;
     }
     Ok(event.serialized.clone())
 }

@@ -5,7 +5,7 @@ use boxoffice_http::error::Result;
 use icalendar::{Calendar, Component, EventLike, EventStatus as CalendarStatus, Property};
 
 use super::model::{EventRow, EventStatus};
-use super::service;
+use super::permissions;
 use crate::features::catalog::venues::{self, EventVenue};
 use crate::kernel::auth::Caller;
 use crate::kernel::outbox::page_link;
@@ -19,7 +19,7 @@ const MAX_DESCRIPTION: usize = 2000;
 /// Returns the iCalendar file of an event, if the caller may see the event.
 pub async fn get(ctx: &Ctx, caller: &Caller, id: Id) -> Result<String> {
     let mut reader = ctx.unit.read().await?;
-    let row = service::load_visible(&mut reader, caller, id).await?;
+    let row = permissions::load_visible(&mut reader, caller, id).await?;
     let venue = venues::event_venues(&ctx.app, &mut reader, [row.venue_id]).await?.remove(&row.venue_id);
     let venue = venue.context("a foreign key holds an event's venue")?;
     let venue_revised = venues::revised(&mut reader, row.venue_id).await?;

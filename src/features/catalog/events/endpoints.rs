@@ -4,7 +4,7 @@ use boxoffice_http::error::Result;
 
 use super::model::{Event, EventPath};
 use super::requests::{EventCreate, EventFilter, EventQuery, EventUpdate, HostEventQuery, PublishedEventQuery};
-use super::{cached_reads, calendar, lists, service};
+use super::{cached_reads, calendar, lists, permissions, service};
 use crate::features::catalog::hosts::HostPath;
 use crate::features::catalog::review::Submission;
 use crate::features::codes;
@@ -30,9 +30,9 @@ pub fn register(routes: &mut Routes<App>) {
             get("event_calendar_get", "/events/{event}/calendar.ics", event_calendar_get),
             put("event_update", "/events/{event}", event_update)
                 .errors(&[codes::EVENT_TAKEN, codes::EVENT_CANCELLED, codes::EVENT_OVER])
-                .check_access(
-                    |ctx, caller, path: EventPath| async move { service::check_managed(&ctx, &caller, path.event).await },
-                ),
+                .check_access(|ctx, caller, path: EventPath| async move {
+                    permissions::check_managed(&ctx, &caller, path.event).await
+                }),
             delete("event_delete", "/events/{event}", event_delete).errors(&[codes::EVENT_SOLD]),
             post("event_submission_create", "/events/{event}/submissions", event_submission_create)
                 .errors(&[codes::EVENT_NOT_DRAFT, codes::HOST_REMOVED]),

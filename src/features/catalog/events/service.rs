@@ -1,15 +1,16 @@
-//! Operations on events, and the permissions to see and change them.
+//! Operations on events.
 
 use std::sync::Arc;
 
 use boxoffice_http::error::{Error, FieldError, Result, ensure_no_field_errors};
-use boxoffice_openapi::{Scope, is_blank_text};
+use boxoffice_openapi::is_blank_text;
 
 use super::cache;
 use super::images::{EventImages, discard_replaced};
 use super::list_store::{self, ListFilter, Visibility};
 use super::model::{Event, EventRow, EventStatus};
 use super::notices;
+use super::permissions::{check_managed, load, load_visible, lock_managed};
 use super::requests::{EventCreate, EventFilter, EventUpdate};
 use super::store;
 use super::view::{view, view_one};
@@ -29,81 +30,6 @@ use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::Page;
 use crate::state::{App, Ctx};
-
-/// Returns an event without a permission check.
-///
-/// # Errors
-/// [`Error::NOT_FOUND`] if there is no such event.
-pub async fn load(reader: &mut Reader, id: Id) -> Result<EventRow> {
-    store::find(reader, id).await?.ok_or(Error::NOT_FOUND)
-}
-
-/// Returns an event, if the caller may change it: an administrator of its host or a platform administrator.
-///
-/// # Errors
-/// [`Error::NOT_FOUND`] if there is no such event, [`Error::FORBIDDEN`] for any other caller.
-pub async fn load_managed(reader: &mut Reader, caller: &Caller, id: Id) -> Result<EventRow> {
-    let row = load(reader, id).await?;
-    hosts::require_administrator(reader, caller, row.host_id).await?;
-    Ok(row)
-}
-
-/// Requires an event that the caller may change; see [`load_managed`].
-pub async fn check_managed(ctx: &Ctx, caller: &Caller, id: Id) -> Result<()> {
-    load_managed(&mut ctx.unit.read().await?, caller, id).await.map(drop)
-}
-
-/// Returns an event, if the caller may see it: every caller while it is listed or cancelled, and always the callers who may change it
-/// and those who have tickets for it. A redeemer's key sees the event of its token, and no other.
-///
-/// # Errors
-/// [`Error::NOT_FOUND`] if there is no such event, [`Error::FORBIDDEN`] for any other caller.
-pub async fn load_visible(reader: &mut Reader, caller: &Caller, id: Id) -> Result<EventRow> {
-    let row = load(reader, id).await?;
-    require_visible(reader, caller, &row).await?;
-    Ok(row)
-}
-
-/// Requires a caller who may see the event; see [`load_visible`].
-///
-/// # Errors
-/// [`Error::FORBIDDEN`] for any other caller.
-pub async fn require_visible(reader: &mut Reader, caller: &Caller, row: &EventRow) -> Result<()> {
-    match caller.admission_claims {
-        Some(claims) if claims.event == row.id => Ok(()),
-        _ if is_public_for(caller, row) => Ok(()),
-        _ if caller.scope == Scope::Redeemer => Err(Error::FORBIDDEN),
-        _ => match hosts::require_administrator(reader, caller, row.host_id).await {
-            Err(Error::Rejected(..)) if is_holder(reader, caller, row.id).await? => Ok(()),
-            outcome => outcome,
-        },
-    }
-}
-
-/// Returns whether the caller has tickets for the event that are not void. They stay valid when it is withdrawn.
-async fn is_holder(reader: &mut Reader, caller: &Caller, event: Id) -> Result<bool> {
-    match caller.account {
-        Some(account) => store::is_holder(reader, account, event).await,
-        None => Ok(false),
-    }
-}
-
-/// Returns whether the caller may see the event because it is public. Redeemers may not: they see only their token's event.
-pub fn is_public_for(caller: &Caller, row: &EventRow) -> bool {
-    row.status.is_public() && caller.scope != Scope::Redeemer
-}
-
-/// Locks and returns an event like [`load_managed`]. Every change of an event or of anything that belongs to it begins with this
-/// lock: its sections, price modifiers, admission tokens and advertisements can't be removed by another transaction before this
-/// one ends.
-///
-/// # Errors
-/// Like [`load_managed`].
-pub async fn lock_managed(tx: &mut Tx, caller: &Caller, id: Id) -> Result<EventRow> {
-    let row = store::lock(tx, id).await?.ok_or(Error::NOT_FOUND)?;
-    hosts::lock_administrator(tx, caller, row.host_id).await?;
-    Ok(row)
-}
 
 /// Returns a page of the events for which an account has tickets, whatever their status.
 pub async fn list_of_account(ctx: &Ctx, caller: &Caller, number: &AccountNumber, filter: &EventFilter) -> Result<Page<Event>> {
