@@ -23,36 +23,8 @@ use crate::kernel::types::paging::{Page, PageRequest};
 use crate::kernel::types::secret;
 use crate::state::{App, Ctx};
 
-/// Returns the event of an advertisement, if the caller may change both: an administrator of its host or a platform administrator.
-async fn managed_event(tx: &mut Tx, caller: &Caller, row: &AdvertisementRow) -> Result<EventRow> {
-    let event = events::load(tx, row.event_id).await?;
-    hosts::lock_administrator(tx, caller, event.host_id).await?;
-    Ok(event)
-}
-
-async fn load(reader: &mut Reader, id: Id) -> Result<AdvertisementRow> {
-    store::find(reader, id).await?.ok_or(Error::NOT_FOUND)
-}
-
-/// Locks and returns an advertisement. Locks its event first, and the event to which it is to be moved.
-///
-/// # Errors
-/// [`Error::NOT_FOUND`] if there is no such advertisement. [`StaleRead`] if it has been moved to another event before that event was
-/// locked.
-pub async fn lock(tx: &mut Tx, id: Id, target: Option<Id>) -> Result<AdvertisementRow> {
-    let event = load(tx, id).await?.event_id;
-    events::lock_all(tx, [event].into_iter().chain(target)).await?;
-    let row = store::lock(tx, id).await?.ok_or(Error::NOT_FOUND)?;
-    if row.event_id == event { Ok(row) } else { Err(StaleRead.into()) }
-}
-
-/// Requires an advertisement that the caller may change; see [`managed_event`].
-pub async fn check_managed(ctx: &Ctx, caller: &Caller, id: Id) -> Result<()> {
-    let mut reader = ctx.unit.read().await?;
-    let row = load(&mut reader, id).await?;
-    let event = events::load(&mut reader, row.event_id).await?;
-    hosts::require_administrator(&mut reader, caller, event.host_id).await
-}
+/// Maximum number of advertisements of an event.
+const MAX_ADVERTISEMENTS: i64 = 1000;
 
 pub async fn list(ctx: &Ctx, caller: &Caller, query: &AdvertisementQuery) -> Result<Page<Advertisement>> {
     let host = query.host.map(|host| host.0);
@@ -63,19 +35,6 @@ pub async fn list_of_host(ctx: &Ctx, caller: &Caller, host: Id, filter: &Adverti
     let mut reader = ctx.unit.read().await?;
     hosts::require_can_manage(&mut reader, caller, host).await?;
     page(&ctx.app, &mut reader, filter, Visibility::All, Some(host)).await
-}
-
-async fn page(
-    app: &App,
-    reader: &mut Reader,
-    filter: &AdvertisementFilter,
-    visibility: Visibility<'_>,
-    host: Option<Id>,
-) -> Result<Page<Advertisement>> {
-    let event = filter.event.map(|event| event.0);
-    let list_filter = ListFilter { visibility, host, event, zone: None, status: filter.status, active: filter.active };
-    let result = store::list(reader, filter.paging, list_filter, app.clock.now()).await?;
-    Ok(filter.paging.page(result.total, views(app, reader, result.rows).await?))
 }
 
 /// Returns a page of the advertisements that a zone shows now. It is the same for every caller.
@@ -121,16 +80,6 @@ pub async fn create(ctx: &Ctx, caller: &Caller, new: AdvertisementCreate) -> Res
         media::discard(&ctx.app, ImageKind::Artwork, [artwork]).await;
     }
     created
-}
-
-/// Requires a caller who may act for the host of an event, before artwork is decoded. An unknown event is a field error, which is
-/// reported with all others.
-async fn check_event(ctx: &Ctx, caller: &Caller, event: Id) -> Result<()> {
-    let mut reader = ctx.unit.read().await?;
-    match events::find(&mut reader, event).await? {
-        Some(event) => hosts::require_administrator(&mut reader, caller, event.host_id).await,
-        None => Ok(()),
-    }
 }
 
 async fn create_in_tx(
@@ -194,13 +143,6 @@ pub async fn update(ctx: &Ctx, caller: &Caller, id: Id, change: AdvertisementUpd
             Err(error)
         }
     }
-}
-
-/// Requires a [locked](events::lock) event with fewer advertisements than the maximum. Without the lock, concurrent requests could
-/// exceed it.
-async fn require_space(reader: &mut Reader, event: Id) -> Result<()> {
-    let is_full = store::count_of_event(reader, event).await? >= MAX_ADVERTISEMENTS;
-    if is_full { Err(codes::ADVERTISEMENT_TOO_MANY.into()) } else { Ok(()) }
 }
 
 /// Changes an advertisement. Returns it and the identifier of its previous artwork.
@@ -298,8 +240,59 @@ pub async fn cancel(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Advertisement>
     })
 }
 
-/// Maximum number of advertisements of an event.
-const MAX_ADVERTISEMENTS: i64 = 1000;
+async fn page(
+    app: &App,
+    reader: &mut Reader,
+    filter: &AdvertisementFilter,
+    visibility: Visibility<'_>,
+    host: Option<Id>,
+) -> Result<Page<Advertisement>> {
+    let event = filter.event.map(|event| event.0);
+    let list_filter = ListFilter { visibility, host, event, zone: None, status: filter.status, active: filter.active };
+    let result = store::list(reader, filter.paging, list_filter, app.clock.now()).await?;
+    Ok(filter.paging.page(result.total, views(app, reader, result.rows).await?))
+}
+
+async fn load(reader: &mut Reader, id: Id) -> Result<AdvertisementRow> {
+    store::find(reader, id).await?.ok_or(Error::NOT_FOUND)
+}
+
+/// Locks and returns an advertisement. Locks its event first, and the event to which it is to be moved.
+///
+/// # Errors
+/// [`Error::NOT_FOUND`] if there is no such advertisement. [`StaleRead`] if it has been moved to another event before that event was
+/// locked.
+pub async fn lock(tx: &mut Tx, id: Id, target: Option<Id>) -> Result<AdvertisementRow> {
+    let event = load(tx, id).await?.event_id;
+    events::lock_all(tx, [event].into_iter().chain(target)).await?;
+    let row = store::lock(tx, id).await?.ok_or(Error::NOT_FOUND)?;
+    if row.event_id == event { Ok(row) } else { Err(StaleRead.into()) }
+}
+
+/// Requires an advertisement that the caller may change; see [`managed_event`].
+pub async fn check_managed(ctx: &Ctx, caller: &Caller, id: Id) -> Result<()> {
+    let mut reader = ctx.unit.read().await?;
+    let row = load(&mut reader, id).await?;
+    let event = events::load(&mut reader, row.event_id).await?;
+    hosts::require_administrator(&mut reader, caller, event.host_id).await
+}
+
+/// Returns the event of an advertisement, if the caller may change both: an administrator of its host or a platform administrator.
+async fn managed_event(tx: &mut Tx, caller: &Caller, row: &AdvertisementRow) -> Result<EventRow> {
+    let event = events::load(tx, row.event_id).await?;
+    hosts::lock_administrator(tx, caller, event.host_id).await?;
+    Ok(event)
+}
+
+/// Requires a caller who may act for the host of an event, before artwork is decoded. An unknown event is a field error, which is
+/// reported with all others.
+async fn check_event(ctx: &Ctx, caller: &Caller, event: Id) -> Result<()> {
+    let mut reader = ctx.unit.read().await?;
+    match events::find(&mut reader, event).await? {
+        Some(event) => hosts::require_administrator(&mut reader, caller, event.host_id).await,
+        None => Ok(()),
+    }
+}
 
 /// Validates a new advertisement of an event. A caller who may not act for the event's host gets a 403 before any other error.
 async fn check_new(app: &App, tx: &mut Tx, caller: &Caller, event: Option<EventRow>, booking: &AdvertisementDraft) -> Result<()> {
@@ -352,15 +345,22 @@ async fn check_arguments(
     event.ok_or_else(|| Error::invalid("event", NO_EVENT))
 }
 
+/// Rejects the name of another advertisement before an image is stored in vain. The unique index decides in the end.
+async fn check_name(reader: &mut Reader, name: &str, id: Option<Id>) -> Result<()> {
+    if store::is_name_taken(reader, name, id).await? { Err(codes::ADVERTISEMENT_TAKEN.into()) } else { Ok(()) }
+}
+
+/// Requires a [locked](events::lock) event with fewer advertisements than the maximum. Without the lock, concurrent requests could
+/// exceed it.
+async fn require_space(reader: &mut Reader, event: Id) -> Result<()> {
+    let is_full = store::count_of_event(reader, event).await? >= MAX_ADVERTISEMENTS;
+    if is_full { Err(codes::ADVERTISEMENT_TOO_MANY.into()) } else { Ok(()) }
+}
+
 /// Requires an event that is neither cancelled nor over, of a host that has not been removed. Checked when advertising is booked,
 /// submitted and approved.
 async fn require_bookable(tx: &mut Tx, event: &EventRow, now: Timestamp) -> Result<()> {
     hosts::require_active(tx, event.host_id).await?;
     event.check_changeable()?;
     if event.ends <= now { Err(codes::EVENT_OVER.into()) } else { Ok(()) }
-}
-
-/// Rejects the name of another advertisement before an image is stored in vain. The unique index decides in the end.
-async fn check_name(reader: &mut Reader, name: &str, id: Option<Id>) -> Result<()> {
-    if store::is_name_taken(reader, name, id).await? { Err(codes::ADVERTISEMENT_TAKEN.into()) } else { Ok(()) }
 }
