@@ -53,7 +53,7 @@ pub async fn list(ctx: &Ctx, caller: &Caller, query: EventQuery) -> Result<Seria
 
 /// Returns a page of the events of a host that the caller may see.
 pub async fn list_of_host(ctx: &Ctx, caller: &Caller, host: Id, query: HostEventQuery) -> Result<SerializedJson<Page<Event>>> {
-    let is_manager = read_from_standby!(ctx.unit, |reader| hosts::require_exists_for(reader, caller, host).await)?;
+    let is_manager = read_from_standby!(ctx.unit, |reader| hosts::is_managed_by(reader, caller, host).await)?;
     let HostEventQuery { filter, status, public } = query;
     let visibility = if is_manager { Visibility::All } else { Visibility::Open };
     submit(ctx, ListKey { visibility, host: Some(host), status, public, filter, finder: None }, None).await

@@ -13,6 +13,6 @@ mod store;
 pub use endpoints::register;
 pub use model::{Host, HostPath};
 pub use service::{
-    lock_administrator, require_active, require_administrator, require_can_audit, require_can_manage, require_exists_for,
+    is_managed_by, lock_administrator, require_active, require_administrator, require_can_audit, require_can_manage,
 };
 pub use store::{administrator_ids, administrators_among, delete_administrator_everywhere, exists};

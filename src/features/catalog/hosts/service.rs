@@ -53,11 +53,11 @@ pub async fn require_active(tx: &mut Tx, host: Id) -> Result<()> {
     }
 }
 
-/// Requires a host that has not been removed. Returns whether the caller is its administrator or a platform administrator.
+/// Returns whether the caller manages a host that has not been removed, as its administrator or as a platform administrator.
 ///
 /// # Errors
-/// [`Error::NOT_FOUND`] for any other host.
-pub async fn require_exists_for(reader: &mut Reader, caller: &Caller, host: Id) -> Result<bool> {
+/// [`Error::NOT_FOUND`] if the host was removed or never existed.
+pub async fn is_managed_by(reader: &mut Reader, caller: &Caller, host: Id) -> Result<bool> {
     let is_administered = store::is_administered(reader, host, caller.account).await?.ok_or(Error::NOT_FOUND)?;
     Ok(is_administered || caller.is_administrator())
 }
@@ -67,7 +67,7 @@ pub async fn require_exists_for(reader: &mut Reader, caller: &Caller, host: Id) 
 /// # Errors
 /// [`Error::NOT_FOUND`] if the host was removed or never existed, [`Error::FORBIDDEN`] for any other caller.
 pub async fn require_can_manage(reader: &mut Reader, caller: &Caller, host: Id) -> Result<()> {
-    if require_exists_for(reader, caller, host).await? { Ok(()) } else { Err(Error::FORBIDDEN) }
+    if is_managed_by(reader, caller, host).await? { Ok(()) } else { Err(Error::FORBIDDEN) }
 }
 
 /// Requires a caller who may read the ledger and the reports of a host: a platform administrator, even if the host was removed, or
