@@ -71,19 +71,19 @@ pub use parameter::{Parameter, ParameterLocation, Style};
 pub use path::{PathTemplate, segments};
 pub use request::ParsedRequest;
 pub use request_body::RequestBody;
-pub use resolver::{escape, resolve};
+pub use resolver::{MAX_REFERENCE_CHAIN, escape, resolve};
 pub use sample::{ExampleUse, PNG_PIXEL, Sampler};
 pub use schema::{Direction, EXTENSIBLE_ENUM, Schema, compile, counted, field_values, to_plain_string};
 pub use scope::Scope;
 pub use security::SecurityScheme;
 
-/// The HTTP methods that operations can have.
+/// The HTTP methods of the operations that are served.
 pub const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
 /// Maximum number of addresses of a server whose variables have listed values.
 const MAX_SERVER_URLS: usize = 1_000;
 
-/// The other methods that a document can declare.
+/// The other methods whose operations a path item can contain.
 const UNSUPPORTED_METHODS: [&str; 4] = ["head", "options", "trace", "query"];
 
 /// An OpenAPI document, parsed for routing and validation.

@@ -19,7 +19,7 @@ use crate::source::{EXTERNAL_FILES, readable};
 const INLINE_LIMIT: usize = 5_000;
 
 /// Maximum length of a chain of references. Longer chains are circular.
-const MAX_HOPS: usize = 64;
+pub const MAX_REFERENCE_CHAIN: usize = 64;
 
 /// Keywords whose values are data and contain no references.
 const DATA_KEYWORDS: [&str; 5] = ["const", "default", "enum", "example", "value"];
@@ -105,7 +105,7 @@ impl<'a> References<'a> {
     /// Follows a chain of references to its end. Returns the node itself if it is not a reference.
     pub fn follow(&self, node: &'a Value) -> &'a Value {
         let mut node = node;
-        for _ in 0..MAX_HOPS {
+        for _ in 0..MAX_REFERENCE_CHAIN {
             match reference(node) {
                 Some(reference) => node = target(self.document, reference).unwrap_or(&Value::Null),
                 None => break,

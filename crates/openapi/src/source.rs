@@ -24,8 +24,9 @@ pub const EXTERNAL_FILES: &str = "externalFiles";
 /// The files that represent a folder, the first that exists.
 const FILES_OF_FOLDER: [&str; 6] = ["openapi.yaml", "openapi.yml", "openapi.json", "index.yaml", "index.yml", "index.json"];
 
-/// Maximum length of a chain of references between sections of a document.
-const MAX_HOPS: usize = 16;
+/// Maximum number of references that are inlined one after the other at the same place. More are circular, and each can enlarge the
+/// document.
+const MAX_INLINED_CHAIN: usize = 16;
 
 /// A document that was read from files.
 #[derive(Debug)]
@@ -347,7 +348,7 @@ fn inline_maps(document: &mut Value) {
     };
     inline(document, "/components");
     // The target of a reference may contain others.
-    for _ in 0..MAX_HOPS {
+    for _ in 0..MAX_INLINED_CHAIN {
         let mut found = Vec::new();
         find_references_to_maps(document, false, "", &mut found);
         found.iter().for_each(|pointer| inline(document, pointer));
@@ -382,7 +383,7 @@ fn find_references_to_maps(value: &Value, is_map: bool, pointer: &str, found: &m
 
 /// Replaces the value at a pointer by its target as long as it is a reference.
 fn inline(document: &mut Value, pointer: &str) {
-    for _ in 0..MAX_HOPS {
+    for _ in 0..MAX_INLINED_CHAIN {
         let target = document.pointer(pointer).and_then(reference).and_then(|target| target.strip_prefix('#'));
         let Some(target) = target.map(|target| percent_decode_str(target).decode_utf8_lossy().into_owned()) else { return };
         let (Some(target), Some(section)) = (document.pointer(&target).cloned(), document.pointer_mut(pointer)) else {

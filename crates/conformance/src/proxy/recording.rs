@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use anyhow::Context;
 use boxoffice_openapi::response::{Content, essence, matches_range};
-use boxoffice_openapi::{Operation, escape};
+use boxoffice_openapi::{MAX_REFERENCE_CHAIN, Operation, escape};
 use http::header::CONTENT_TYPE;
 use http::request::Parts;
 use regex::Regex;
@@ -21,8 +21,6 @@ const MAX_EXAMPLES: usize = 5;
 const MAX_EXAMPLE_BYTES: usize = 64 * 1024;
 /// Maximum size of all examples together, in bytes.
 const MAX_BYTES: usize = 32 * 1024 * 1024;
-/// Maximum length of a chain of references.
-const MAX_HOPS: usize = 64;
 
 /// Names of properties, parameters and headers whose values are secrets.
 #[expect(clippy::unwrap_used, reason = "the pattern is constant")]
@@ -135,7 +133,7 @@ fn inlined_at<'a>(document: &'a mut Value, pointer: &str) -> Option<&'a mut Valu
     for step in pointer.split('/').skip(1) {
         steps.push(step);
         let at = format!("/{}", steps.join("/"));
-        for _ in 0..MAX_HOPS {
+        for _ in 0..MAX_REFERENCE_CHAIN {
             let Some(reference) = document.pointer(&at)?["$ref"].as_str() else { break };
             let target = reference.strip_prefix('#').unwrap_or(reference);
             let target = percent_encoding::percent_decode_str(target).decode_utf8_lossy();

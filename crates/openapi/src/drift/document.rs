@@ -4,10 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::{EXTENSIBLE_ENUM, resolver, server_urls};
-
-/// The keys of a path item that contain operations.
-const METHODS: [&str; 9] = ["get", "put", "post", "delete", "options", "head", "patch", "trace", "query"];
+use crate::{EXTENSIBLE_ENUM, MAX_REFERENCE_CHAIN, METHODS, UNSUPPORTED_METHODS, resolver, server_urls};
 
 /// Keywords for human readers.
 pub(crate) const PROSE: [&str; 6] = ["summary", "description", "title", "example", "examples", "externalDocs"];
@@ -31,9 +28,6 @@ const FLAGS: [&str; 10] = [
     "allowReserved",
     "allowEmptyValue",
 ];
-
-/// Maximum length of a chain of references. Longer chains are circular.
-const MAX_HOPS: usize = 16;
 
 /// The keywords of a node, with their values.
 pub(crate) type Keywords<'a> = BTreeMap<&'a str, &'a Value>;
@@ -59,10 +53,11 @@ impl<'a> Document<'a> {
 
     /// Returns the operations of path items, which are the members of a node. Those of webhooks have a name instead of a path.
     pub(crate) fn operations_of(self, items: &'a Value) -> Vec<Operation<'a>> {
+        let is_method = |key: &str| METHODS.contains(&key) || UNSUPPORTED_METHODS.contains(&key);
         let mut operations = Vec::new();
         for (path, item) in items.as_object().into_iter().flatten() {
             let item = self.resolve(item);
-            let standard = item.as_object().into_iter().flatten().filter(|(method, _)| METHODS.contains(&method.as_str()));
+            let standard = item.as_object().into_iter().flatten().filter(|(key, _)| is_method(key));
             let additional = item["additionalOperations"].as_object().into_iter().flatten();
             operations.extend(standard.chain(additional).map(|(method, node)| Operation { method, path, item, node }));
         }
@@ -90,7 +85,7 @@ impl<'a> Document<'a> {
     /// Follows a chain of references to its end. Returns a reference without a target itself.
     pub(crate) fn resolve(self, node: &'a Value) -> &'a Value {
         let mut node = node;
-        for _ in 0..MAX_HOPS {
+        for _ in 0..MAX_REFERENCE_CHAIN {
             match self.target(node) {
                 Some(target) => node = target,
                 None => break,
@@ -106,7 +101,7 @@ impl<'a> Document<'a> {
     pub(crate) fn flatten(self, schema: &'a Value) -> Keywords<'a> {
         let mut keywords = Keywords::new();
         let mut node = schema;
-        for _ in 0..MAX_HOPS {
+        for _ in 0..MAX_REFERENCE_CHAIN {
             if let Some(target) = self.target(node) {
                 node = target;
                 continue;
