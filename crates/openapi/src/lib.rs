@@ -40,6 +40,7 @@ mod resolver;
 pub mod response;
 mod sample;
 mod schema;
+mod schema_errors;
 mod schema_registry;
 mod scope;
 mod security;
