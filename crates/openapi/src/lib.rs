@@ -48,6 +48,7 @@ mod source;
 mod subtypes;
 mod urlencoded_form;
 mod value_kind;
+mod yaml;
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
