@@ -2,7 +2,7 @@
 
 use anyhow::bail;
 use boxoffice_http::error::Code;
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 use http::Method;
 use serde_json::{Value, json};
 
@@ -49,35 +49,22 @@ pub enum AccountsCommand {
         page: PageOptions,
     },
     /// Show an account
-    Show {
-        /// Number of the account, such as GH-4K7QW2MZ
-        #[arg(value_parser = not_blank)]
-        number: String,
-    },
+    Show(AccountArgument),
     /// Activate an account, so that its owner can sign in
-    Activate {
-        /// Number of the account
-        #[arg(value_parser = not_blank)]
-        number: String,
-    },
+    Activate(AccountArgument),
     /// Deactivate an account: its keys and log-ins are rejected until it is activated again
-    Deactivate {
-        /// Number of the account
-        #[arg(value_parser = not_blank)]
-        number: String,
-    },
+    Deactivate(AccountArgument),
     /// Mail a code to the owner of an account, with which they can choose a new password
-    ResetPassword {
-        /// Number of the account
-        #[arg(value_parser = not_blank)]
-        number: String,
-    },
+    ResetPassword(AccountArgument),
     /// End all sessions of an account
-    EndSessions {
-        /// Number of the account
-        #[arg(value_parser = not_blank)]
-        number: String,
-    },
+    EndSessions(AccountArgument),
+}
+
+#[derive(Debug, Args)]
+pub struct AccountArgument {
+    /// Number of the account, such as GH-4K7QW2MZ
+    #[arg(value_parser = not_blank)]
+    number: String,
 }
 
 pub async fn run(admin: &Admin, command: AccountsCommand) -> anyhow::Result<()> {
@@ -92,10 +79,10 @@ pub async fn run(admin: &Admin, command: AccountsCommand) -> anyhow::Result<()> 
                 accounts => admin.output.page(&accounts.map_err(|error| describe(&error))?, &COLUMNS),
             }
         }
-        AccountsCommand::Show { number } => admin.output.resource(&load(admin, &number).await?, &PROPERTIES),
-        AccountsCommand::Activate { number } => set_active(admin, &number, true).await,
-        AccountsCommand::Deactivate { number } => set_active(admin, &number, false).await,
-        AccountsCommand::ResetPassword { number } => {
+        AccountsCommand::Show(AccountArgument { number }) => admin.output.resource(&load(admin, &number).await?, &PROPERTIES),
+        AccountsCommand::Activate(AccountArgument { number }) => set_active(admin, &number, true).await,
+        AccountsCommand::Deactivate(AccountArgument { number }) => set_active(admin, &number, false).await,
+        AccountsCommand::ResetPassword(AccountArgument { number }) => {
             let account = load(admin, &number).await?;
             if account["email"] == FIRST_EMAIL {
                 print_error(format!(
@@ -110,7 +97,7 @@ pub async fn run(admin: &Admin, command: AccountsCommand) -> anyhow::Result<()> 
             );
             admin.output.done(&reset, &sentence)
         }
-        AccountsCommand::EndSessions { number } => end_sessions(admin, &number).await,
+        AccountsCommand::EndSessions(AccountArgument { number }) => end_sessions(admin, &number).await,
     }
 }
 

@@ -1,6 +1,6 @@
 //! `admin events`.
 
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::output::Field;
@@ -52,23 +52,18 @@ pub enum EventsCommand {
         page: PageOptions,
     },
     /// Show an event with its sections
-    Show {
-        /// Identifier of the event, the last part of its URI
-        #[arg(value_parser = not_blank)]
-        event: String,
-    },
+    Show(EventArgument),
     /// Make a listed event a draft again: sales stop, and sold tickets stay valid
-    Withdraw {
-        /// Identifier of the event
-        #[arg(value_parser = not_blank)]
-        event: String,
-    },
+    Withdraw(EventArgument),
     /// Cancel a listed event: its open orders are cancelled, and its tickets can be returned but admit no more
-    Cancel {
-        /// Identifier of the event
-        #[arg(value_parser = not_blank)]
-        event: String,
-    },
+    Cancel(EventArgument),
+}
+
+#[derive(Debug, Args)]
+pub struct EventArgument {
+    /// Identifier of the event, the last part of its URI
+    #[arg(value_parser = not_blank)]
+    event: String,
 }
 
 pub async fn run(admin: &Admin, command: EventsCommand) -> anyhow::Result<()> {
@@ -77,7 +72,7 @@ pub async fn run(admin: &Admin, command: EventsCommand) -> anyhow::Result<()> {
             let filters = filters([("title", title), ("status", status), ("host", host)]);
             admin.output.page(&admin.get(&format!("/events?{}{filters}", page.query())).await?, &COLUMNS)
         }
-        EventsCommand::Show { event } => {
+        EventsCommand::Show(EventArgument { event }) => {
             let event = load(admin, &event).await?;
             admin.output.resource(&event, &PROPERTIES)?;
             if admin.output.json {
@@ -86,13 +81,13 @@ pub async fn run(admin: &Admin, command: EventsCommand) -> anyhow::Result<()> {
             print("")?;
             admin.output.page(&json!({ "entries": event["sections"] }), &SECTIONS)
         }
-        EventsCommand::Withdraw { event } => {
+        EventsCommand::Withdraw(EventArgument { event }) => {
             let title = title(&load(admin, &event).await?);
             admin.confirm(&format!("stops the sale of {title}"))?;
             let changed = admin.post(&format!("/events/{}/withdrawals", identifier(&event)), None).await?;
             admin.output.done(&changed, &format!("{title} is a draft now."))
         }
-        EventsCommand::Cancel { event } => {
+        EventsCommand::Cancel(EventArgument { event }) => {
             let title = title(&load(admin, &event).await?);
             admin.confirm(&format!("cancels {title} for good, and its open orders"))?;
             let changed = admin.post(&format!("/events/{}/cancellations", identifier(&event)), None).await?;

@@ -98,11 +98,11 @@ impl AdminCommand {
         use refunds::RefundsCommand;
         matches!(
             self,
-            Self::Accounts { command: AccountsCommand::Find { .. } | AccountsCommand::Show { .. } }
+            Self::Accounts { command: AccountsCommand::Find { .. } | AccountsCommand::Show(_) }
                 | Self::Keys { command: KeysCommand::List { .. } }
-                | Self::Orders { command: OrdersCommand::Find { .. } | OrdersCommand::Show { .. } }
+                | Self::Orders { command: OrdersCommand::Find { .. } | OrdersCommand::Show(_) }
                 | Self::Refunds { command: RefundsCommand::List { .. } }
-                | Self::Events { command: EventsCommand::Find { .. } | EventsCommand::Show { .. } }
+                | Self::Events { command: EventsCommand::Find { .. } | EventsCommand::Show(_) }
                 | Self::Jobs { command: JobsCommand::List }
                 | Self::Outbox { command: OutboxCommand::List { .. } | OutboxCommand::Show { .. } }
         )

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::output::Field;
@@ -73,22 +73,13 @@ pub enum OrdersCommand {
         page: PageOptions,
     },
     /// Show an order with its payments and its tickets
-    Show {
-        /// Number of the order
-        #[arg(value_parser = not_blank)]
-        number: String,
-    },
+    Show(OrderArgument),
     /// Cancel an order that is not paid completely; partial payments are refunded
-    Cancel {
-        /// Number of the order
-        #[arg(value_parser = not_blank)]
-        number: String,
-    },
+    Cancel(OrderArgument),
     /// Return tickets of a fulfilled order: they become void and are refunded
     Refund {
-        /// Number of the order
-        #[arg(value_parser = not_blank)]
-        number: String,
+        #[command(flatten)]
+        order: OrderArgument,
         /// Serial number of a ticket, as in `orders show`, once for each [default: all tickets that were not used]
         #[arg(long = "ticket", value_name = "SERIAL", value_parser = not_blank)]
         tickets: Vec<String>,
@@ -98,19 +89,21 @@ pub enum OrdersCommand {
     },
     /// Make all unused tickets of a fulfilled order void, without a refund
     Void {
-        /// Number of the order
-        #[arg(value_parser = not_blank)]
-        number: String,
+        #[command(flatten)]
+        order: OrderArgument,
         /// Reason, which is kept
         #[arg(long, value_parser = not_blank)]
         reason: String,
     },
     /// Mail the tickets of a fulfilled order to its customer again
-    ResendMail {
-        /// Number of the order
-        #[arg(value_parser = not_blank)]
-        number: String,
-    },
+    ResendMail(OrderArgument),
+}
+
+#[derive(Debug, Args)]
+pub struct OrderArgument {
+    /// Number of the order
+    #[arg(value_parser = not_blank)]
+    number: String,
 }
 
 pub async fn run(admin: &Admin, command: OrdersCommand) -> anyhow::Result<()> {
@@ -120,12 +113,12 @@ pub async fn run(admin: &Admin, command: OrdersCommand) -> anyhow::Result<()> {
             let orders = admin.get(&format!("/orders?sort=date&order=desc&{}{filters}", page.query())).await?;
             admin.output.page(&orders, &COLUMNS)
         }
-        OrdersCommand::Show { number } => show(admin, &number).await,
-        OrdersCommand::Cancel { number } => {
+        OrdersCommand::Show(OrderArgument { number }) => show(admin, &number).await,
+        OrdersCommand::Cancel(OrderArgument { number }) => {
             admin.confirm(&format!("cancels the order {number} and refunds what was paid for it"))?;
             refund(admin, &number, "cancellations", None, "was cancelled").await
         }
-        OrdersCommand::Refund { number, tickets, reason } => {
+        OrdersCommand::Refund { order: OrderArgument { number }, tickets, reason } => {
             let what = if tickets.is_empty() { "all unused tickets".to_owned() } else { format!("{} tickets", tickets.len()) };
             admin.confirm(&format!("makes {what} of the order {number} void and refunds them"))?;
             let mut body = json!({});
@@ -137,12 +130,12 @@ pub async fn run(admin: &Admin, command: OrdersCommand) -> anyhow::Result<()> {
             }
             refund(admin, &number, "returns", Some(&body), "was changed: its tickets are void").await
         }
-        OrdersCommand::Void { number, reason } => {
+        OrdersCommand::Void { order: OrderArgument { number }, reason } => {
             admin.confirm(&format!("makes all unused tickets of the order {number} void without a refund"))?;
             let order = change(admin, &number, "voids", Some(&json!({ "reason": reason }))).await?;
             admin.output.done(&order, &changed(&order, &number, "was voided"))
         }
-        OrdersCommand::ResendMail { number } => {
+        OrdersCommand::ResendMail(OrderArgument { number }) => {
             let id = Id::parse(&number).unwrap_or(Id::NONE);
             let resend = |ctx: Ctx| async move { resend_confirmation(&ctx, id).await };
             let resent = run_as_operator(&admin.operator.app, "order_mail_resend", format!("/orders/{number}"), resend).await;
