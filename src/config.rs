@@ -26,8 +26,8 @@ use mail::MailOptions;
 pub use mail::SmtpServer;
 use retention::RetentionOptions;
 use rustix::fs::Access;
-pub use secret::SecretFile;
 use secret::given_twice;
+pub use secret::{SecretFile, warn_of_readable_files};
 pub use setting::{InvalidSettings, Setting, setting, whole_number};
 use slog::Logger;
 pub use storage::{StorageOptions, database_url};
@@ -217,12 +217,10 @@ impl PlatformOptions {
     /// Returns an error if an option is invalid.
     pub fn warn_of_readable_secrets(&self, log: &Logger) -> anyhow::Result<()> {
         self.storage.warn_of_readable_secrets(log)?;
-        self.settings.mail.warn_of_readable_secrets(log)?;
         self.tls.warn_of_readable_key(log);
-        let file = self.settings.aws_secret_access_key_file.as_ref().map(Setting::get).transpose()?;
-        let url_file = self.settings.read_database_url_file.as_ref().map(Setting::get).transpose()?;
-        file.into_iter().chain(url_file).for_each(|file| file.warn_if_readable_by_all(log));
-        Ok(())
+        let SettingsOptions { mail, aws_secret_access_key_file, read_database_url_file, .. } = &self.settings;
+        let files = [&mail.smtp_password_file, aws_secret_access_key_file, read_database_url_file];
+        warn_of_readable_files(files.into_iter().flatten(), log)
     }
 
     /// Returns the settings. Fills in the defaults that depend on other options.

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use slog::Logger;
 
 use super::{open_existing, print};
-use crate::config::{InvalidSettings, PlatformOptions, SecretFile, Setting, setting};
+use crate::config::{InvalidSettings, PlatformOptions, SecretFile, Setting, setting, warn_of_readable_files};
 use crate::features::identity::accounts::{AccountRole, Role};
 use crate::kernel::settings::Secret;
 use crate::provisioning;
@@ -38,8 +38,8 @@ pub struct AccountOptions {
 
 /// Creates an account and prints its number.
 pub async fn create(options: &AccountOptions, log: &Logger) -> anyhow::Result<()> {
+    warn_of_readable_files(&options.password_file, log)?;
     let file = options.password_file.as_ref().map(Setting::get).transpose()?;
-    file.into_iter().for_each(|file| file.warn_if_readable_by_all(log));
     let password = options.password.as_ref().or(file.map(|file| &file.secret));
     let Some(Secret(password)) = password else {
         let needed = "--password-file or --password is needed: a file with the password, or the password itself";

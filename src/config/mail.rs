@@ -10,7 +10,6 @@ use anyhow::{anyhow, bail, ensure};
 use chrono_tz::Tz;
 use clap::Args;
 use lettre::message::Mailbox;
-use slog::Logger;
 
 use super::secret::given_twice;
 use super::{SecretFile, Setting, setting, whole_number};
@@ -50,7 +49,7 @@ pub(super) struct MailOptions {
     smtp_password: Option<Secret>,
     /// File with the password for the mail server, such as a credential of systemd
     #[arg(long, env = "BOXOFFICE_SMTP_PASSWORD_FILE", value_name = "FILE", value_parser = setting(SecretFile::read))]
-    smtp_password_file: Option<Setting<SecretFile>>,
+    pub(super) smtp_password_file: Option<Setting<SecretFile>>,
     /// PEM file of additional certificate authorities for the mail server [default: the system's certificates]
     #[arg(long, env = "BOXOFFICE_SMTP_CA", value_name = "FILE")]
     smtp_ca: Option<PathBuf>,
@@ -139,13 +138,6 @@ impl MailOptions {
     fn password(&self) -> anyhow::Result<Option<Secret>> {
         let file = self.smtp_password_file.as_ref().map(Setting::get).transpose()?;
         Ok(self.smtp_password.clone().or_else(|| file.map(|file| file.secret.clone())))
-    }
-
-    /// Logs a warning if all users of the machine may read the password.
-    pub(super) fn warn_of_readable_secrets(&self, log: &Logger) -> anyhow::Result<()> {
-        let file = self.smtp_password_file.as_ref().map(Setting::get).transpose()?;
-        file.into_iter().for_each(|file| file.warn_if_readable_by_all(log));
-        Ok(())
     }
 
     /// Returns what is wrong with each option.

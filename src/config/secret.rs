@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use anyhow::{Context, ensure};
 use slog::{Logger, warn};
 
+use super::Setting;
 use crate::kernel::private_files;
 use crate::kernel::settings::Secret;
 
@@ -47,13 +48,20 @@ impl SecretFile {
         let is_readable_by_all = private_files::is_readable_by_all(&metadata);
         Ok(Self { path: path.into(), secret: text.into(), is_readable_by_all })
     }
+}
 
-    /// Logs a warning if all users of the machine may read the file.
-    pub fn warn_if_readable_by_all(&self, log: &Logger) {
-        if self.is_readable_by_all {
-            warn!(log, "all users of this machine may read a file with a secret"; "path" => %self.path.display());
+/// Logs a warning for each file that all users of the machine may read.
+///
+/// # Errors
+/// Returns an error if an option is invalid.
+pub fn warn_of_readable_files<'f>(files: impl IntoIterator<Item = &'f Setting<SecretFile>>, log: &Logger) -> anyhow::Result<()> {
+    for file in files {
+        let SecretFile { path, is_readable_by_all, .. } = file.get()?;
+        if *is_readable_by_all {
+            warn!(log, "all users of this machine may read a file with a secret"; "path" => %path.display());
         }
     }
+    Ok(())
 }
 
 /// Returns the problem of a secret that is given as a value and in a file. Both have the names of an option and its variable.

@@ -7,7 +7,7 @@ use clap::Args;
 use rustix::fs::Access;
 use slog::Logger;
 
-use super::secret::given_twice;
+use super::secret::{given_twice, warn_of_readable_files};
 use super::{CONFIG_FILE, InvalidSettings, SecretFile, Setting, folder, setting};
 use crate::kernel::db::DatabaseLocation;
 use crate::kernel::private_files;
@@ -71,9 +71,7 @@ impl StorageOptions {
     /// # Errors
     /// Returns an error if the option is invalid.
     pub fn warn_of_readable_secrets(&self, log: &Logger) -> anyhow::Result<()> {
-        let file = self.database_url_file.as_ref().map(Setting::get).transpose()?;
-        file.into_iter().for_each(|file| file.warn_if_readable_by_all(log));
-        Ok(())
+        warn_of_readable_files(&self.database_url_file, log)
     }
 
     /// Checks that this user can use the files of a SQLite database.
