@@ -5,6 +5,9 @@
 
 use super::callers::Caller::{self, *};
 
+/// Callers, as the groups that they consist of.
+pub type Callers = &'static [&'static [Caller]];
+
 /// An operation, a request of it, and the callers who may send it.
 #[derive(Debug, Clone, Copy)]
 pub struct Row {
@@ -17,7 +20,7 @@ pub struct Row {
     /// The properties that differ from the contract's first example body.
     pub body: &'static str,
     /// The callers who may send it.
-    pub may: &'static [Caller],
+    pub may: Callers,
     /// The response to other callers whose key has the scope.
     pub others: (u16, &'static str),
     /// Callers among them with another response.
@@ -45,84 +48,58 @@ impl Row {
         self
     }
 
+    /// Returns the callers who may send it.
+    pub fn callers(&self) -> Vec<Caller> {
+        self.may.concat()
+    }
+
     /// Returns its operation and variant.
     pub fn name(&self) -> String {
         if self.variant.is_empty() { self.operation.to_owned() } else { format!("{} ({})", self.operation, self.variant) }
     }
 }
 
-const fn row(operation: &'static str, path: &'static str, may: &'static [Caller]) -> Row {
+const fn row(operation: &'static str, path: &'static str, may: Callers) -> Row {
     Row { operation, variant: "", path, body: "{}", may, others: (403, "resource.not-yours"), except: &[] }
 }
 
+/// Customers, each with a session.
+const CUSTOMERS: &[Caller] = &[Stranger, Another, Owner, Sender, Recipient, HostAdministrator, FormerAdministrator, OtherHost];
+/// The keys of staff, with an account and without.
+const STAFF_KEYS: &[Caller] = &[Administrator, StaffProgram];
+/// The keys with the scope of a customer or a lower one that belong to no account.
+const PROGRAMS: &[Caller] = &[Public, Program];
+/// The redeemers of the event.
+const REDEEMERS: &[Caller] = &[Redeemer, OtherSection];
+
 /// Every caller, with a key or without.
-const ALL: &[Caller] = Caller::ALL;
+const ALL: Callers = &[Caller::ALL];
 /// No caller: the resource is accessible in another way only.
-const NOBODY: &[Caller] = &[];
+const NOBODY: Callers = &[];
 /// Every valid key, except those of redeemers.
-const ANYONE: &[Caller] = &[
-    Public,
-    Program,
-    StaffProgram,
-    Stranger,
-    Another,
-    Owner,
-    Sender,
-    Recipient,
-    HostAdministrator,
-    FormerAdministrator,
-    OtherHost,
-    Administrator,
-];
+const ANYONE: Callers = &[PROGRAMS, CUSTOMERS, STAFF_KEYS];
 /// Every valid key, and the redeemers of the event.
-const ANYONE_OR_REDEEMER: &[Caller] = &[
-    Public,
-    Program,
-    StaffProgram,
-    Stranger,
-    Another,
-    Owner,
-    Sender,
-    Recipient,
-    HostAdministrator,
-    FormerAdministrator,
-    OtherHost,
-    Administrator,
-    Redeemer,
-    OtherSection,
-];
+const ANYONE_OR_REDEEMER: Callers = &[PROGRAMS, CUSTOMERS, STAFF_KEYS, REDEEMERS];
 /// Customers and staff with an account.
-const PEOPLE: &[Caller] =
-    &[Stranger, Another, Owner, Sender, Recipient, HostAdministrator, FormerAdministrator, OtherHost, Administrator];
+const PEOPLE: Callers = &[CUSTOMERS, &[Administrator]];
 /// Customers and all staff.
-const PEOPLE_OR_STAFF: &[Caller] = &[
-    Stranger,
-    Another,
-    Owner,
-    Sender,
-    Recipient,
-    HostAdministrator,
-    FormerAdministrator,
-    OtherHost,
-    StaffProgram,
-    Administrator,
-];
-/// Customers with a session.
-const SESSIONS: &[Caller] = &[Stranger, Another, Owner, Sender, Recipient, HostAdministrator, FormerAdministrator, OtherHost];
+const PEOPLE_OR_STAFF: Callers = &[CUSTOMERS, STAFF_KEYS];
+/// Customers only.
+const SESSIONS: Callers = &[CUSTOMERS];
 /// Staff only.
-const STAFF: &[Caller] = &[Administrator, StaffProgram];
+const STAFF: Callers = &[STAFF_KEYS];
 /// The owner and staff.
-const OWNER: &[Caller] = &[Owner, StaffProgram, Administrator];
+const OWNER: Callers = &[&[Owner], STAFF_KEYS];
 /// Administrators of the host, and staff.
-const HOST: &[Caller] = &[HostAdministrator, StaffProgram, Administrator];
+const HOST: Callers = &[&[HostAdministrator], STAFF_KEYS];
 /// Administrators of the host only.
-const HOST_ALONE: &[Caller] = &[HostAdministrator];
+const HOST_ALONE: Callers = &[&[HostAdministrator]];
 /// The ticket's owner, administrators of the host, and staff.
-const HOLDER_OR_HOST: &[Caller] = &[Owner, HostAdministrator, StaffProgram, Administrator];
+const HOLDER_OR_HOST: Callers = &[&[Owner, HostAdministrator], STAFF_KEYS];
 /// Callers who may admit to any section of the event.
-const GATES: &[Caller] = &[HostAdministrator, StaffProgram, Administrator, Redeemer, OtherSection];
+const GATES: Callers = &[&[HostAdministrator], STAFF_KEYS, REDEEMERS];
 /// Callers who may admit to the section.
-const GATE: &[Caller] = &[HostAdministrator, StaffProgram, Administrator, Redeemer];
+const GATE: Callers = &[&[HostAdministrator, Redeemer], STAFF_KEYS];
 
 /// Valid keys that belong to no session.
 const NO_SESSION: &[(Caller, u16, &str)] = &[
@@ -236,18 +213,16 @@ pub const ROWS: &[Row] = &[
         .body(r#"{"items": {"{sold_section}": 1}, "customer": "{account}"}"#),
     row("quote_create", "/quotes", ANYONE).body(r#"{"items": {"{sold_section}": 1}}"#),
     row("order_get", "/orders/{order}", HOLDER_OR_HOST),
-    row("order_get", "/orders/{joint_order}", &[Sender, HostAdministrator, OtherHost, StaffProgram, Administrator])
+    row("order_get", "/orders/{joint_order}", &[&[Sender, HostAdministrator, OtherHost], STAFF_KEYS])
         .variant("to events of two hosts"),
     row("order_cancellation_create", "/orders/{open_order}/cancellations", OWNER),
     row("order_return_list", "/orders/{order}/returns", HOLDER_OR_HOST),
-    row("order_return_list", "/orders/{joint_order}/returns", &[Sender, StaffProgram, Administrator])
-        .variant("to events of two hosts"),
+    row("order_return_list", "/orders/{joint_order}/returns", &[&[Sender], STAFF_KEYS]).variant("to events of two hosts"),
     row("order_return_create", "/orders/{order}/returns", HOST),
     row("order_return_create", "/orders/{joint_order}/returns", STAFF).variant("to events of two hosts"),
     row("order_return_get", "/orders/{returned_order}/returns/{entry}", HOLDER_OR_HOST),
     row("order_void_list", "/orders/{order}/voids", HOLDER_OR_HOST),
-    row("order_void_list", "/orders/{joint_order}/voids", &[Sender, StaffProgram, Administrator])
-        .variant("to events of two hosts"),
+    row("order_void_list", "/orders/{joint_order}/voids", &[&[Sender], STAFF_KEYS]).variant("to events of two hosts"),
     row("order_void_create", "/orders/{order}/voids", STAFF),
     row("account_order_list", "/accounts/{account}/orders", OWNER),
     row("event_order_list", "/events/{event}/orders", HOST),
@@ -264,8 +239,7 @@ pub const ROWS: &[Row] = &[
     row("section_waiting_entry_delete", "/events/{event}/sections/{full_section}/waiting-list/{waiting_entry}", OWNER),
     row("account_waiting_entry_list", "/accounts/{account}/waiting-list", OWNER),
     row("order_payment_list", "/orders/{order}/payments", HOLDER_OR_HOST),
-    row("order_payment_list", "/orders/{joint_order}/payments", &[Sender, StaffProgram, Administrator])
-        .variant("to events of two hosts"),
+    row("order_payment_list", "/orders/{joint_order}/payments", &[&[Sender], STAFF_KEYS]).variant("to events of two hosts"),
     row("order_payment_create", "/orders/{open_order}/payments", OWNER),
     row("order_payment_create", "/orders/{open_order}/payments", STAFF)
         .variant("outside the platform")
@@ -281,14 +255,14 @@ pub const ROWS: &[Row] = &[
     row("account_ticket_list", "/accounts/{account}/tickets", OWNER),
     row("event_ticket_list", "/events/{event}/tickets", GATES),
     // Another account's serial is an unknown serial.
-    row("transfer_create", "/transfers", &[Owner])
+    row("transfer_create", "/transfers", &[&[Owner]])
         .body(r#"{"recipient": "{recipient}", "tickets": ["{serial}"]}"#)
         .others(400, "arguments.invalid")
         .except(&[(Program, 403, "resource.not-yours"), (StaffProgram, 403, "resource.not-yours")]),
-    row("transfer_get", "/transfers/{transfer}", &[Sender, Recipient, StaffProgram, Administrator]),
-    row("transfer_delete", "/transfers/{transfer}", &[Sender, Recipient]),
-    row("transfer_claim_create", "/transfers/{transfer}/claims", &[Recipient]),
-    row("transfer_rejection_create", "/transfers/{transfer}/rejections", &[Recipient]),
+    row("transfer_get", "/transfers/{transfer}", &[&[Sender, Recipient], STAFF_KEYS]),
+    row("transfer_delete", "/transfers/{transfer}", &[&[Sender, Recipient]]),
+    row("transfer_claim_create", "/transfers/{transfer}/claims", &[&[Recipient]]),
+    row("transfer_rejection_create", "/transfers/{transfer}/rejections", &[&[Recipient]]),
     row("account_transfer_list", "/accounts/{account}/transfers", OWNER),
     row("event_token_list", "/events/{event}/tokens", HOST),
     row("event_token_create", "/events/{event}/tokens", HOST).body(r#"{"sections": ["{sold_section}"]}"#),
