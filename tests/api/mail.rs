@@ -210,15 +210,24 @@ async fn invalid_address_is_final(app: TestApp) {
     assert_eq!((row.attempts, row.body.as_str(), server.connection_count()), (1, "", 0));
 }
 
-async fn retries_server_that_requires_authentication(app: TestApp) {
+/// Stores a mail, and requires that an attempt to deliver it fails before each of these delays, in seconds. The mail must be delivered
+/// after the last one, when this server accepts it.
+async fn deliver_after(app: &TestApp, server: &MailServer, delays: &[u64]) {
     app.stop_jobs().await;
-    let server = app.start_mail_server(SmtpBehavior::RejectSender("530 sign in first")).await;
     app.enqueue_mail("ama@example.com", "Good news").await;
-    app.fail_attempt(1, 10).await;
-
+    for (tries, pause) in (1..).zip(delays) {
+        app.fail_attempt(tries, *pause).await;
+        app.advance_clock(Duration::from_secs(*pause));
+    }
     server.set_behavior(SmtpBehavior::Accept);
-    app.advance_clock(Duration::from_secs(10));
+    app.mailbox.use_smtp(server.settings());
     app.wait_until_empty().await;
+}
+
+async fn retries_server_that_requires_authentication(app: TestApp) {
+    let server = app.start_mail_server(SmtpBehavior::RejectSender("530 sign in first")).await;
+
+    deliver_after(&app, &server, &[10]).await;
 
     assert_eq!(server.accepted().len(), 1);
 }
@@ -241,59 +250,36 @@ async fn retries_rejection_by_a_rule(app: TestApp) {
 }
 
 async fn retries_unreachable_server(app: TestApp) {
-    app.stop_jobs().await;
     let nobody = refusing_socket();
     let server = MailServer::start(SmtpBehavior::Accept).await;
     app.mailbox.use_smtp(SmtpSettings { port: nobody.local_addr().unwrap().port(), ..server.settings() });
-    app.enqueue_mail("ama@example.com", "Good news").await;
-    app.fail_attempt(1, 10).await;
 
-    app.mailbox.use_smtp(server.settings());
-    app.advance_clock(Duration::from_secs(10));
-    app.wait_until_empty().await;
+    deliver_after(&app, &server, &[10]).await;
 
     assert_eq!(server.accepted().len(), 1);
 }
 
 async fn retries_unresponsive_server(app: TestApp) {
-    app.stop_jobs().await;
     let server = MailServer::start(SmtpBehavior::Unresponsive).await;
     app.mailbox.use_smtp(SmtpSettings { timeout: Duration::from_millis(300), ..server.settings() });
-    app.enqueue_mail("ama@example.com", "Good news").await;
-    app.fail_attempt(1, 10).await;
 
-    server.set_behavior(SmtpBehavior::Accept);
-    app.mailbox.use_smtp(server.settings());
-    app.advance_clock(Duration::from_secs(10));
-    app.wait_until_empty().await;
+    deliver_after(&app, &server, &[10]).await;
 
     assert_eq!((server.accepted().len(), server.connection_count()), (1, 2));
 }
 
 async fn retries_connection_closed_during_data(app: TestApp) {
-    app.stop_jobs().await;
     let server = app.start_mail_server(SmtpBehavior::CloseDuringData).await;
-    app.enqueue_mail("ama@example.com", "Good news").await;
-    app.fail_attempt(1, 10).await;
-    app.advance_clock(Duration::from_secs(10));
-    app.fail_attempt(2, 60).await;
 
-    server.set_behavior(SmtpBehavior::Accept);
-    app.advance_clock(Duration::from_secs(60));
-    app.wait_until_empty().await;
+    deliver_after(&app, &server, &[10, 60]).await;
 
     assert_eq!((server.accepted().len(), server.connection_count()), (1, 3));
 }
 
 async fn retries_connection_closed_before_acceptance(app: TestApp) {
-    app.stop_jobs().await;
     let server = app.start_mail_server(SmtpBehavior::CloseBeforeAccept).await;
-    app.enqueue_mail("ama@example.com", "Good news").await;
-    app.fail_attempt(1, 10).await;
 
-    server.set_behavior(SmtpBehavior::Accept);
-    app.advance_clock(Duration::from_secs(10));
-    app.wait_until_empty().await;
+    deliver_after(&app, &server, &[10]).await;
 
     assert_eq!(server.accepted(), server.discarded(), "the second is the first to the last letter, and names itself as it");
     assert_eq!(server.accepted().len(), 1);
