@@ -2,7 +2,7 @@
 //! properties that the caller may not set.
 //!
 //! `rules` lists who may do what, `callers` the kinds of callers. `fixtures` creates their resources. The
-//! personal data in the responses is in `tests/access/privacy.md`.
+//! personal data in the responses is in `tests/api/access/privacy.md`.
 
 mod assignment;
 pub mod callers;

@@ -15,7 +15,7 @@ use crate::support::{Response, Snapshot, TestApp, operations, rejection};
 on_both_databases![every_operation_matches_access_rules];
 
 /// The table of personal data.
-const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/access/privacy.md");
+const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/api/access/privacy.md");
 
 #[test]
 fn every_operation_has_access_rule() {
@@ -87,7 +87,7 @@ async fn every_operation_matches_access_rules(app: TestApp) {
     let kept = fs::read_to_string(TABLE).unwrap_or_default();
     assert!(
         table == kept,
-        "tests/access/privacy.md is stale: run this test with BOXOFFICE_WRITE=1\n{}",
+        "tests/api/access/privacy.md is stale: run this test with BOXOFFICE_WRITE=1\n{}",
         difference(&kept, &table)
     );
 }
