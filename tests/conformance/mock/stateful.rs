@@ -7,8 +7,7 @@ use boxoffice_mock::MockSettings;
 use serde_json::{Value, json};
 
 use super::{header, requests};
-use crate::support::{Client, Rejection};
-use crate::support::{MockServer, mock_request as request};
+use crate::support::{Client, MockServer, Rejection, id_of, mock_request as request};
 
 fn stateful() -> MockServer {
     MockServer::start(MockSettings { is_stateful: true, ..MockSettings::default() })
@@ -20,7 +19,7 @@ async fn creates_reads_lists_updates_and_deletes_region() {
     let client = Client::connect(&mock.server.base_url, "any").unwrap();
 
     let created = client.region_create().body_map(|body| body.name("Ashanti").country("Ghana")).send().await.unwrap();
-    let id = created.self_.rsplit('/').next().unwrap().to_owned();
+    let id = id_of(&created.self_).to_owned();
     assert_eq!((created.name.as_str(), id.len()), ("Ashanti", 14));
     assert_eq!(client.region_get().region(&id).send().await.unwrap().name, created.name);
     let listed = client.region_list().send().await.unwrap();

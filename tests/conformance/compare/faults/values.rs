@@ -4,6 +4,7 @@ use boxoffice_openapi::parse_date_time;
 use serde_json::{Value, json};
 
 use super::proxy::{Fault, fault};
+use crate::support::id_of;
 
 /// Every read of an order.
 const ORDERS: &str =
@@ -90,9 +91,7 @@ fn counter_faults() -> Vec<Fault> {
             .json(SECTIONS, |body, _| body["capacity"] = json!(5)),
         fault("counters", "section: all three counters are frozen", SECTION).response(SECTIONS, |_, answer, memory| {
             let Some(mut body) = answer.json().filter(|body| answer.is_success() && body["capacity"].is_u64()) else { return };
-            let seen = memory
-                .entry(body["self"].as_str().unwrap().rsplit('/').next().unwrap().to_owned())
-                .or_insert_with(|| body.clone());
+            let seen = memory.entry(id_of(body["self"].as_str().unwrap()).to_owned()).or_insert_with(|| body.clone());
             for name in ["remaining", "reserved", "sold"] {
                 if seen["capacity"] == body["capacity"] {
                     body[name] = seen[name].clone();
