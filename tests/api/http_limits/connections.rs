@@ -14,10 +14,12 @@ use futures::future::{join, join_all};
 use http::Request;
 use http_body_util::Empty;
 use hyper::body::Bytes;
+use hyper::client::conn::http2::{self, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
+use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
 use super::raw::{request, send_raw};
@@ -51,6 +53,22 @@ async fn start(app: &TestApp, connections: ConnectionLimits) -> SecondServer {
     let body_timeouts = BodyTimeouts { total: LONG, idle: LONG };
     let listener = Listener { connections, body_timeouts, ..ANY_PORT.into() };
     app.start_second_server_on(app.state.settings.clone(), log::silent(), listener).await
+}
+
+/// Connects with HTTP/2. `window` is the number of bytes of a response that the server may send before they are read. The second result
+/// ends when the connection is closed.
+async fn connect_http_2(server: SocketAddr, window: Option<u32>) -> (SendRequest<Empty<Bytes>>, JoinHandle<hyper::Result<()>>) {
+    let stream = TcpStream::connect(server).await.unwrap();
+    let mut client = http2::Builder::new(TokioExecutor::new());
+    let client = client.initial_stream_window_size(window);
+    let (sender, connection) = client.handshake(TokioIo::new(stream)).await.unwrap();
+    (sender, tokio::spawn(connection))
+}
+
+/// Builds a GET for HTTP/2.
+fn get(app: &TestApp, path: &str) -> Request<Empty<Bytes>> {
+    let get = Request::get(format!("http://x{path}")).header("X-API-Key", &app.public_key);
+    get.header("X-Client-Version", "3.0.0").body(Empty::new()).unwrap()
 }
 
 /// Awaits something that must happen long before a timeout of [`LONG`].
@@ -123,13 +141,8 @@ async fn closes_idle_connection(app: TestApp) {
     assert_eq!(ask(&mut first, &app).await, "HTTP/1.1 200");
     read_to_end(first).await;
 
-    let stream = TcpStream::connect(server.server).await.unwrap();
-    let (mut sender, connection) =
-        hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
-    let connection = tokio::spawn(connection);
-    let get = Request::get(format!("http://{}/time", server.server)).header("X-API-Key", &app.public_key);
-    let response = sender.send_request(get.header("X-Client-Version", "3.0.0").body(Empty::<Bytes>::new()).unwrap()).await;
-    assert_eq!(response.unwrap().status(), 200);
+    let (mut sender, connection) = connect_http_2(server.server, None).await;
+    assert_eq!(sender.send_request(get(&app, "/time")).await.unwrap().status(), 200);
     let _closed_or_reset = await_early(connection).await.unwrap();
 }
 
@@ -166,15 +179,10 @@ async fn closes_connection_of_client_that_does_not_read(app: TestApp) {
     })
     .await;
 
-    let stream = TcpStream::connect(server.server).await.unwrap();
-    let mut client = hyper::client::conn::http2::Builder::new(TokioExecutor::new());
     // Smaller than the response, so that it can't be sent without being read.
-    let client = client.initial_stream_window_size(64 * 1024);
-    let (mut sender, connection) = client.handshake(TokioIo::new(stream)).await.unwrap();
-    let connection = tokio::spawn(connection);
-    let get = Request::get(format!("http://{}/events", server.server)).header("X-API-Key", &app.public_key);
-    let response = sender.send_request(get.header("X-Client-Version", "3.0.0").body(Empty::<Bytes>::new()).unwrap()).await;
-    assert_eq!(response.as_ref().unwrap().status(), 200);
+    let (mut sender, connection) = connect_http_2(server.server, Some(64 * 1024)).await;
+    let response = sender.send_request(get(&app, "/events")).await.unwrap();
+    assert_eq!(response.status(), 200);
     let _closed_or_reset = await_early(connection).await.unwrap();
     drop(response);
 }
@@ -183,17 +191,11 @@ async fn closes_connection_of_client_that_does_not_read(app: TestApp) {
 async fn bounds_small_responses_that_are_not_read(app: TestApp) {
     let limits = ConnectionLimits { unsent: 4000, ..patient() };
     let server = start(&app, limits).await;
-    let stream = TcpStream::connect(server.server).await.unwrap();
-    let mut client = hyper::client::conn::http2::Builder::new(TokioExecutor::new());
-    let client = client.initial_stream_window_size(0);
-    let (mut sender, connection) = client.handshake(TokioIo::new(stream)).await.unwrap();
-    let connection = tokio::spawn(connection);
+    let (mut sender, connection) = connect_http_2(server.server, Some(0)).await;
     let mut unread = Vec::new();
     // About 3 KB each.
     for _ in 0..2 {
-        let get = Request::get(format!("http://{}/countries", server.server)).header("X-API-Key", &app.public_key);
-        let get = get.header("X-Client-Version", "3.0.0").body(Empty::<Bytes>::new()).unwrap();
-        unread.push(sender.send_request(get).await.unwrap());
+        unread.push(sender.send_request(get(&app, "/countries")).await.unwrap());
     }
     assert!(unread.iter().all(|response| response.status() == 200), "twice the limit: {unread:?}");
     let lines = [&*format!("X-API-Key: {}", app.public_key), "X-Client-Version: 3.0.0"];
