@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::advertisements::advertisement_body;
+use crate::advertisements::{self, advertisement_body};
 use crate::review::submission_of;
-use crate::support::{Call, Event, Host, Response, TestApp, User, entries_of, section};
+use crate::support::{Call, Event, Host, Response, TestApp, User, section};
 
 /// Sends a request. A POST has an `Idempotency-Key`.
 pub async fn send(app: &TestApp, call: &Call) -> Response {
@@ -104,29 +104,23 @@ impl<'a> Fixtures<'a> {
         fixtures
     }
 
-    async fn send(&self, key: &str, method: &'static str, path: &str, body: Value) -> Value {
-        send(self.app, &Call::new(key, method, path, body)).await.success()
-    }
-
     async fn add_catalog(&mut self) {
         let kofi = self.host.owner.key.clone();
-        let uri = |body: Value| body["self"].as_str().unwrap().to_owned();
         for event in [&self.listed, &self.draft] {
             let body = json!({ "sections": event.sections[1..] });
-            let token = self.send(&kofi, "POST", &format!("{}/tokens", event.uri), body).await;
-            self.tokens.push((token["self"].as_str().unwrap().to_owned(), token["code"].as_str().unwrap().to_owned()));
+            let token = self.app.post(&kofi, &format!("{}/tokens", event.uri), body).await;
+            self.tokens.push((token.uri().to_owned(), token.body["code"].as_str().unwrap().to_owned()));
             let path = format!("{}/modifiers", event.sections[1]);
-            let modifier = self.send(&kofi, "POST", &path, json!({ "name": "Early bird", "priceDelta": 1.0 })).await;
-            self.modifiers.push(uri(modifier));
+            let modifier = self.app.post(&kofi, &path, json!({ "name": "Early bird", "priceDelta": 1.0 })).await;
+            self.modifiers.push(modifier.uri().to_owned());
         }
         for number in 0..4 {
             let name = format!("Jazz {} {number}", self.draft.id);
             let body = advertisement_body(&name, &self.draft, &[&self.zones[number % 2], &self.zones[1 - number % 2]]);
-            let advertisement = self.send(&kofi, "POST", "/advertisements", body).await;
-            self.advertisements.push(uri(advertisement));
+            self.advertisements.push(advertisements::create(self.app, &kofi, &body).await.uri().to_owned());
         }
         for path in [&self.submitted.uri, &self.advertisements[3]] {
-            self.send(&kofi, "POST", &format!("{path}/submissions"), Value::Null).await;
+            self.app.post_empty(&kofi, &format!("{path}/submissions")).await.success();
         }
     }
 
@@ -143,23 +137,21 @@ impl<'a> Fixtures<'a> {
             self.full.push(self.yaw.order(&pit, 1).await.unwrap().self_);
         }
         for key in [self.ama.key.clone(), self.esi.key.clone()] {
-            let entry = self.send(&key, "POST", &format!("{pit}/waiting-list"), json!({ "quantity": 1 })).await;
-            self.waiting.push(entry["self"].as_str().unwrap().to_owned());
+            let entry = self.app.post(&key, &format!("{pit}/waiting-list"), json!({ "quantity": 1 })).await;
+            self.waiting.push(entry.uri().to_owned());
         }
         for _ in 0..4 {
             let order = self.ama.order(&free, 2).await.unwrap();
             self.fulfilled.push(order.self_);
         }
-        let wallet = self.app.read(&format!("/accounts/{}/tickets", self.ama.number)).await;
-        let serials = entries_of(&wallet).iter().map(|ticket| ticket["serial"].as_str().unwrap().to_owned());
-        self.serials = serials.collect();
+        let wallet = self.app.wallet(&self.ama).await;
+        self.serials = wallet.iter().map(|ticket| ticket["serial"].as_str().unwrap().to_owned()).collect();
         self.his = self.yaw.order_free_tickets(&free, 4).await;
         for _ in 0..2 {
             let order = self.yaw.order(&free, 1).await.unwrap().self_;
-            let wallet = self.app.read(&format!("/accounts/{}/tickets", self.yaw.number)).await;
-            let body = json!({ "serials": [entries_of(&wallet).last().unwrap()["serial"]] });
-            let path = format!("{}/admissions", self.listed.uri);
-            let admissions = self.send(&self.host.owner.key, "POST", &path, body).await;
+            let wallet = self.app.wallet(&self.yaw).await;
+            let serial = &wallet.last().unwrap()["serial"];
+            let admissions = self.app.admit(&self.host.owner.key, &self.listed, [serial]).await.success();
             self.admitted.push((order, admissions[0]["self"].as_str().unwrap().to_owned()));
         }
         for number in [1_usize, 3, 5, 7] {
@@ -167,8 +159,8 @@ impl<'a> Fixtures<'a> {
             // Tickets of two orders.
             let tickets = [&self.serials[number], &self.serials[(number + 7) % 8]];
             let body = json!({ "recipient": recipient.number, "tickets": tickets });
-            let transfer = self.send(&self.ama.key, "POST", "/transfers", body).await;
-            self.transfers.push(transfer["self"].as_str().unwrap().to_owned());
+            let transfer = self.app.post(&self.ama.key, "/transfers", body).await;
+            self.transfers.push(transfer.uri().to_owned());
         }
     }
 

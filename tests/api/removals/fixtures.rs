@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use serde_json::{Value, json};
 
-use crate::advertisements::advertisement_body;
+use crate::advertisements::{self, advertisement_body};
 use crate::support::{Call, Event, TestApp, User, entries_of, section};
 
 /// The users of a test. Creates resources with unique names.
@@ -72,12 +72,12 @@ impl<'a> Fixtures<'a> {
 
     /// Sends a request that must succeed, and returns the URI in its response.
     pub async fn create_with(&self, call: Call) -> String {
-        call.send(self.app).await.success()["self"].as_str().unwrap_or_default().to_owned()
+        call.send(self.app).await.uri().to_owned()
     }
 
     pub async fn advertisement(&self, event: &Event, zone: &str) -> String {
         let body = advertisement_body(&self.name("Jazz"), event, &[zone]);
-        self.create_with(self.by_host("POST", "/advertisements", body)).await
+        advertisements::create(self.app, &self.kofi.key, &body).await.uri().to_owned()
     }
 
     /// Signs up a user who will be removed.
