@@ -12,8 +12,10 @@ use serde_json::{Value, json};
 
 use super::callers::Caller::{self, *};
 use super::rules::Row;
+use crate::advertisements::publish;
 use crate::review::submission_of;
-use crate::support::{Operation, PASSWORD, Request, TestApp, User, code_in, entries_of, id_of, operations};
+use crate::support::{Event, Host, Operation, PASSWORD, Request, TestApp, User, code_in, entries_of, id_of, operations, section};
+use crate::tokens::create_token;
 
 /// The identifiers of one account's resources and of shared ones, by the names that the rules put in braces.
 pub type ResourceIds = BTreeMap<&'static str, String>;
@@ -77,10 +79,10 @@ impl AccessFixtures {
 
         let former = format!("/hosts/{}/administrators?account={}", ids["host"], users[&FormerAdministrator].number);
         app.delete(&host.key, &former).await.success();
-        buy(&app, &esi.key, &[&ids["sold_section"]]).await;
-        let joint = buy(&app, &sender.key, &[&ids["sold_section"], &others["sold_section"]]).await;
-        others.insert("joint_order", joint.clone());
-        ids.insert("joint_order", joint);
+        esi.buy(&[(&ids["sold_section"], 1)]).await;
+        let joint = sender.buy(&[(&ids["sold_section"], 1), (&others["sold_section"], 1)]).await;
+        others.insert("joint_order", joint.number.clone());
+        ids.insert("joint_order", joint.number);
         let toggles = format!("/accounts/{}/toggles", deactivated.number);
         app.post_empty(&app.staff.key, &toggles).await.success();
         app.delete(&deleted.key, &format!("/accounts/{}", deleted.number)).await.success();
@@ -255,69 +257,63 @@ async fn create_account_resources(app: &TestApp, owners: &Owners<'_>, ids: &mut 
 async fn create_event(app: &TestApp, first: &User, owners: &Owners<'_>, ids: &mut ResourceIds) {
     let host =
         json!({ "name": format!("{} Presents", owners.host.username), "contact": "Front office", "email": "office@example.com" });
-    let host = app.post(&first.key, "/hosts", &host).await.success();
-    ids.insert("host", id_in(&host));
+    let host = app.post(&first.key, "/hosts", &host).await.uri().to_owned();
+    ids.insert("host", id_of(&host).to_owned());
     for appointed in [owners.host, owners.colleague].into_iter().filter(|user| user.number != first.number) {
-        let administrators = format!("/hosts/{}/administrators", ids["host"]);
-        app.post(&first.key, &administrators, &json!({ "account": appointed.number })).await.success();
+        app.post(&first.key, &format!("{host}/administrators"), &json!({ "account": appointed.number })).await.success();
     }
-    let banner = example("event_create")["banner"].take();
-    let key = &owners.host.key;
-    for (kind, section_kind, modifier_kind) in [
-        ("event", "section", "modifier"),
-        ("draft", "draft_section", "draft_modifier"),
-        ("cancelled", "", ""),
-        ("submitted", "", ""),
-    ] {
-        let event = json!({
-            "host": ids["host"], "title": format!("{} {kind}", owners.host.username), "description": "Jazz, outdoors.",
-            "type": "Standard", "public": true, "category": format!("/categories/{}", ids["category"]), "subcategory": "Jazz",
-            "venue": format!("/venues/{}", ids["venue"]), "start": "2998-12-20T19:00", "end": "2998-12-20T23:00",
-            "banner": banner,
-        });
-        let event = app.post(key, "/events", &event).await.success();
-        let uri = event["self"].as_str().unwrap();
-        ids.insert(kind, id_in(&event));
-        if kind == "cancelled" {
-            app.post_empty(key, &format!("{uri}/submissions")).await.success();
-            approve(app, uri).await;
-            app.post_empty(key, &format!("{uri}/cancellations")).await.success();
-            let run = app.post(key, &format!("{uri}/returns"), &json!({})).await.success();
-            ids.insert("event_return", id_in(&run));
-            let ctx = Context::immediate(Arc::clone(&app.state));
-            while mail::report_events(&ctx).await.unwrap() > 0 {}
-            while event_returns::return_next(&ctx).await.unwrap() > 0 {}
-            continue;
-        }
-        if kind == "submitted" {
-            app.post_empty(key, &format!("{uri}/submissions")).await.success();
-            ids.insert("submission", submission_of(uri).replace("/submissions/", ""));
-            continue;
-        }
-        if let Some((_, secret)) = event["banner"].as_str().and_then(|banner| banner.split_once("?secret=")) {
-            ids.insert("draft_secret", secret.to_owned());
-        }
-        ids.insert(section_kind, create_section(app, key, uri, "Spare", 0.0).await);
-        let modifiers = format!("{uri}/sections/{}/modifiers", ids[section_kind]);
-        let modifier = app.post(key, &modifiers, &json!({ "name": "Group", "priceDelta": -1.0, "minOrder": 4 })).await.success();
-        ids.insert(modifier_kind, id_in(&modifier));
+    let host = Host { uri: host, owner: owners.host.clone() };
+    let key = &host.owner.key;
+    let event = create_draft(app, &host, "event", ids).await;
+    let draft = create_draft(app, &host, "draft", ids).await;
+    if let Some((_, secret)) = app.read(&draft.uri).await["banner"].as_str().and_then(|banner| banner.split_once("?secret=")) {
+        ids.insert("draft_secret", secret.to_owned());
     }
-    let uri = format!("/events/{}", ids["event"]);
+    for (event, section_kind, modifier_kind) in [(&event, "section", "modifier"), (&draft, "draft_section", "draft_modifier")] {
+        let section = app.add_section(event, &section("Spare", 0.0, 40)).await;
+        let modifier = json!({ "name": "Group", "priceDelta": -1.0, "minOrder": 4 });
+        let modifier = app.post(key, &format!("{section}/modifiers"), &modifier).await.success();
+        ids.extend([(section_kind, id_of(&section).to_owned()), (modifier_kind, id_in(&modifier))]);
+    }
+
+    let cancelled = create_draft(app, &host, "cancelled", ids).await;
+    app.list_event(&cancelled).await;
+    app.post_empty(key, &format!("{}/cancellations", cancelled.uri)).await.success();
+    let run = app.post(key, &format!("{}/returns", cancelled.uri), &json!({})).await.success();
+    ids.insert("event_return", id_in(&run));
+    let ctx = Context::immediate(Arc::clone(&app.state));
+    while mail::report_events(&ctx).await.unwrap() > 0 {}
+    while event_returns::return_next(&ctx).await.unwrap() > 0 {}
+
+    let submitted = create_draft(app, &host, "submitted", ids).await;
+    app.post_empty(key, &format!("{}/submissions", submitted.uri)).await.success();
+    ids.insert("submission", submission_of(&submitted.uri).replace("/submissions/", ""));
+
     for (name, code, token, section_name) in
         [("sold_section", "code", "token", "Gold"), ("other_section", "other_code", "other_token", "Balcony")]
     {
-        let section = format!("{uri}/sections/{}", create_section(app, key, &uri, section_name, 20.0).await);
-        let created = app.post(key, &format!("{uri}/tokens"), &json!({ "sections": [section] })).await.success();
-        ids.extend([(name, section), (token, id_in(&created)), (code, created["code"].as_str().unwrap().to_owned())]);
+        let section = app.add_section(&event, &section(section_name, 20.0, 40)).await;
+        let created = create_token(&event, &[&section]).await;
+        ids.extend([(name, section), (token, id_of(&created.self_).to_owned()), (code, created.code.to_string())]);
     }
     for (name, section_name) in [("full_section", "Lounge"), ("taken_section", "Terrace")] {
-        let section = create_section(app, key, &uri, section_name, 0.0).await;
-        let path = format!("{uri}/sections/{section}");
-        app.put(key, &path, &json!({ "capacity": 2 })).await.success();
-        ids.insert(name, section);
+        let section = app.add_section(&event, &section(section_name, 0.0, 2)).await;
+        ids.insert(name, id_of(&section).to_owned());
     }
-    app.post_empty(key, &format!("{uri}/submissions")).await.success();
-    approve(app, &uri).await;
+    app.list_event(&event).await;
+}
+
+/// Creates an event without sections, whose title names its host's administrator and this kind.
+async fn create_draft(app: &TestApp, host: &Host, kind: &'static str, ids: &mut ResourceIds) -> Event {
+    let event = json!({
+        "host": host.uri, "title": format!("{} {kind}", host.owner.username), "description": "Jazz, outdoors.",
+        "type": "Standard", "public": true, "category": format!("/categories/{}", ids["category"]), "subcategory": "Jazz",
+        "venue": format!("/venues/{}", ids["venue"]), "start": "2998-12-20T19:00", "end": "2998-12-20T23:00",
+        "banner": example("event_create")["banner"],
+    });
+    let event = Event::new(host, app.post(&host.owner.key, "/events", &event).await.uri());
+    ids.insert(kind, event.id.clone());
+    event
 }
 
 /// Creates a listed advertisement and a draft.
@@ -332,16 +328,15 @@ async fn create_advertisements(app: &TestApp, owners: &Owners<'_>, ids: &mut Res
         ids.insert(kind, id_in(&created));
     }
     let uri = format!("/advertisements/{}", ids["advertisement"]);
-    app.post_empty(&owners.host.key, &format!("{uri}/submissions")).await.success();
-    approve(app, &uri).await;
+    publish(app, &uri).await;
 }
 
 /// Creates the owner's orders and tickets, one of them redeemed, and the tickets that the sender transfers.
 async fn create_sales(app: &TestApp, owners: &Owners<'_>, ids: &mut ResourceIds) {
     let gold = ids["sold_section"].clone();
     let key = &owners.owner.key;
-    let order = buy(app, key, &[&gold, &gold, &gold]).await;
-    let open = app.post(key, "/orders", &json!({ "items": { &gold: 1 } })).await.success();
+    let order = owners.owner.buy(&[(&gold, 3)]).await.number;
+    let open = owners.owner.order(&gold, 1).await.unwrap().number;
     let payments = app.read(&format!("/orders/{order}/payments")).await;
     let transactions = app.read("/transactions?records=100").await;
     let sold = entries_of(&transactions).last().unwrap();
@@ -350,25 +345,24 @@ async fn create_sales(app: &TestApp, owners: &Owners<'_>, ids: &mut ResourceIds)
     let ((ticket, serial), (_, used)) = (ticket(0), ticket(2));
     let admissions = format!("/events/{}/admissions", ids["event"]);
     let admitted = app.post(&owners.host.key, &admissions, &json!({ "serials": [used] })).await.success();
-    let bought = buy(app, &owners.sender.key, &[&gold]).await;
+    let bought = owners.sender.buy(&[(&gold, 1)]).await.number;
     let offered = app.wallet(owners.sender).await.last().unwrap()["serial"].as_str().unwrap().to_owned();
     let transfer = json!({ "recipient": owners.recipient.number, "tickets": [offered] });
     let transfer = app.post(&owners.sender.key, "/transfers", &transfer).await.success();
     let section = |name: &str| format!("/events/{}/sections/{}", ids["event"], ids[name]);
     let full = section("full_section");
     let items = json!({ &full: 2, section("taken_section"): 2 });
-    app.post(&app.staff.key, "/orders", &json!({ "items": items })).await.success();
+    app.place_order(&app.staff.key, items).await.success();
     let waiting = format!("{full}/waiting-list");
     let waiting = app.post(key, &waiting, &json!({ "quantity": 1 })).await.success();
-    let returned = buy(app, key, &[&gold]).await;
-    let returns = format!("/orders/{returned}/returns");
-    app.post(&owners.host.key, &returns, &json!({})).await.success();
+    let returned = owners.owner.buy(&[(&gold, 1)]).await;
+    app.return_tickets(&owners.host.key, &returned.self_, json!({})).await.success();
     ids.extend([
         ("waiting_entry", id_in(&waiting)),
-        ("entry", id_in(&app.read(&returns).await["entries"][0])),
-        ("returned_order", returned),
+        ("entry", id_in(&app.read(&format!("{}/returns", returned.self_)).await["entries"][0])),
+        ("returned_order", returned.number),
         ("order", order),
-        ("open_order", id_in(&open)),
+        ("open_order", open),
         ("payment", id_in(&payments["entries"][0])),
         ("transaction", id_in(sold)),
         ("ticket", ticket),
@@ -386,32 +380,7 @@ fn example(operation: &str) -> Value {
     operations().iter().find(|one| one.id == operation).unwrap().body()
 }
 
-/// Creates a section that is on sale, and returns its identifier.
-async fn create_section(app: &TestApp, key: &str, event: &str, name: &str, price: f64) -> String {
-    let section = json!({
-        "name": name, "basePrice": price, "capacity": 40, "salesStart": "2020-01-01T00:00", "salesEnd": "2998-01-01T00:00",
-    });
-    id_in(&app.post(key, &format!("{event}/sections"), &section).await.success())
-}
-
-/// Buys a ticket for each of these sections, and returns the order's number.
-async fn buy(app: &TestApp, key: &str, sections: &[&String]) -> String {
-    let mut items = serde_json::Map::new();
-    for section in sections {
-        let count = items.get(section.as_str()).and_then(Value::as_i64).unwrap_or_default();
-        items.insert((*section).clone(), (count + 1).into());
-    }
-    let order = app.post(key, "/orders", &json!({ "items": items })).await.success();
-    let number = id_in(&order);
-    let card = json!({ "method": "card", "token": "tok_approve" });
-    app.post(key, &format!("/orders/{number}/payments"), &card).await.success();
-    number
-}
-
-async fn approve(app: &TestApp, content: &str) {
-    app.delete(&app.staff.key, &format!("{}?approved=true", submission_of(content))).await.success();
-}
-
+/// Exchanges a token's code for a key.
 async fn gate(app: &TestApp, code: &str) -> String {
     let key = app.get(&app.public_key, &format!("/tokens/{code}")).await.success();
     key["key"].as_str().unwrap().to_owned()
