@@ -5,9 +5,7 @@ use bytes::Bytes;
 use http::{Request, Response};
 use serde_json::{Value, json};
 
-use super::{
-    Store, compare_stateful, error, findings, id_in, id_variable, is_valid, json_answer, json_body, json_response, sent, unrouted,
-};
+use super::{Store, compare_stateful, crud_document, findings, id_in, is_valid, json_response, sent, unrouted};
 use crate::model::{Check, Report};
 
 fn document() -> Value {
@@ -30,20 +28,10 @@ fn document() -> Value {
             "discriminator": { "propertyName": "kind", "mapping": { "ebook": "#/components/schemas/Ebook", "paper": "#/components/schemas/Paper" } } },
     });
     let book = json!({ "$ref": "#/components/schemas/Book" });
-    let (answer, error) = (json_answer(&book), error());
-    let body = json_body(&book, json!({ "kind": "ebook", "title": "Rust", "notes": "New", "format": "epub" }));
-    let mut body_without_example = body.clone();
-    body_without_example["content"]["application/json"].as_object_mut().unwrap().shift_remove("example");
-    let paths = json!({
-        "/books": { "post": { "operationId": "create", "requestBody": body, "responses": { "201": answer, "400": error } } },
-        "/books/{id}": {
-            "parameters": id_variable(),
-            "get": { "operationId": "read", "responses": { "200": answer, "400": error, "404": error } },
-            "put": { "operationId": "replace", "requestBody": body_without_example,
-                "responses": { "200": answer, "400": error, "404": error } },
-        },
-    });
-    let mut document = super::document("books", paths);
+    let example = json!({ "kind": "ebook", "title": "Rust", "notes": "New", "format": "epub" });
+    let mut document = crud_document("/books", &["create", "read", "replace"], &book, example);
+    let replacement = &mut document["paths"]["/books/{id}"]["put"]["requestBody"]["content"]["application/json"];
+    replacement.as_object_mut().unwrap().shift_remove("example");
     document["components"] = json!({ "schemas": schemas });
     document
 }

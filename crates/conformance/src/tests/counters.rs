@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::{Request, Response};
 use serde_json::{Value, json};
 
-use super::{compare_stateful, error, findings, id_variable, json_answer, json_body, json_response, response};
+use super::{compare_stateful, crud_document, error, findings, json_response, response};
 
 fn document() -> Value {
     let note = json!({ "type": "object", "required": ["text"], "properties": {
@@ -12,23 +12,13 @@ fn document() -> Value {
         "text": { "type": "string", "minLength": 1 },
         "reads": { "type": "integer", "readOnly": true },
     } });
-    let (answer, body) = (json_answer(&note), json_body(&note, json!({ "text": "Hello" })));
-    let condition = json!([{ "name": "If-Match", "in": "header", "schema": { "type": "string" } }]);
-    let errors = |mut responses: Value| {
-        ["400", "404", "412"].into_iter().for_each(|status| responses[status] = error());
-        responses
-    };
-    let paths = json!({
-        "/notes": { "post": { "operationId": "create", "requestBody": body, "responses": errors(json!({ "201": answer })) } },
-        "/notes/{id}": {
-            "parameters": id_variable(),
-            "get": { "operationId": "read", "responses": errors(json!({ "200": answer })) },
-            "put": { "operationId": "replace", "parameters": condition, "requestBody": body,
-                "responses": errors(json!({ "200": answer })) },
-            "delete": { "operationId": "remove", "responses": errors(json!({ "204": { "description": "" } })) },
-        },
-    });
-    super::document("notes", paths)
+    let mut document = crud_document("/notes", &["create", "read", "replace", "remove"], &note, json!({ "text": "Hello" }));
+    let paths = &mut document["paths"];
+    for (path, method) in [("/notes", "post"), ("/notes/{id}", "get"), ("/notes/{id}", "put"), ("/notes/{id}", "delete")] {
+        ["404", "412"].into_iter().for_each(|status| paths[path][method]["responses"][status] = error());
+    }
+    paths["/notes/{id}"]["put"]["parameters"] = json!([{ "name": "If-Match", "in": "header", "schema": { "type": "string" } }]);
+    document
 }
 
 /// Compares the server, which is correct apart from one fault. Returns the findings about resources and tags.

@@ -65,6 +65,29 @@ pub fn document(title: &str, paths: Value) -> Value {
     json!({ "openapi": "3.0.3", "info": { "title": title, "version": "1" }, "paths": paths })
 }
 
+/// Builds a document of a collection and its resources, with these of the operations `list`, `create`, `read`, `replace` and `remove`.
+/// The identifiers are those of a [`Store`].
+pub fn crud_document(collection: &str, operations: &[&str], schema: &Value, example: Value) -> Value {
+    let (answer, error, body) = (json_answer(schema), error(), json_body(schema, example));
+    let list = json_answer(&json!({ "type": "array", "items": schema }));
+    let resource = format!("{collection}/{{id}}");
+    let identifier = variable("id", json!({ "type": "integer", "minimum": 1 }));
+    let mut paths = json!({ collection: {}, &resource: { "parameters": identifier } });
+    for (id, path, method, operation) in [
+        ("list", collection, "get", json!({ "responses": { "200": list } })),
+        ("create", collection, "post", json!({ "requestBody": body, "responses": { "201": answer, "400": error } })),
+        ("read", &resource, "get", json!({ "responses": { "200": answer, "400": error, "404": error } })),
+        ("replace", &resource, "put", json!({ "requestBody": body, "responses": { "200": answer, "400": error, "404": error } })),
+        ("remove", &resource, "delete", json!({ "responses": { "204": { "description": "" }, "400": error, "404": error } })),
+    ] {
+        if operations.contains(&id) {
+            paths[path][method] = operation;
+            paths[path][method]["operationId"] = json!(id);
+        }
+    }
+    document(collection.trim_start_matches('/'), paths)
+}
+
 /// Declares a response with a JSON body.
 pub fn json_answer(schema: &Value) -> Value {
     json!({ "description": "", "content": { "application/json": { "schema": schema } } })
@@ -83,11 +106,6 @@ pub fn json_body(schema: &Value, example: Value) -> Value {
 /// Declares the parameters of a path with one variable.
 pub fn variable(name: &str, schema: Value) -> Value {
     json!([{ "name": name, "in": "path", "required": true, "schema": schema }])
-}
-
-/// Declares the parameters of a path that ends with the identifier of a resource in a [`Store`].
-pub fn id_variable() -> Value {
-    variable("id", json!({ "type": "integer", "minimum": 1 }))
 }
 
 /// Prepares a comparison of a server with a document.

@@ -11,8 +11,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::{
-    Store, comparison, error, findings, id_in, is_valid, json_answer, json_body, json_response, response, sent, start, unrouted,
-    variable,
+    Store, comparison, crud_document, error, findings, id_in, is_valid, json_response, response, sent, start, unrouted, variable,
 };
 use crate::model::Report;
 
@@ -23,22 +22,14 @@ fn document() -> Value {
         "id": { "type": "integer", "minimum": 1, "readOnly": true },
         "text": { "type": "string", "minLength": 1, "maxLength": 40 },
     } });
-    let (answer, error) = (json_answer(&note), error());
-    let list = json_answer(&json!({ "type": "array", "items": note }));
-    let paths = json!({
-        "/notes": {
-            "get": { "operationId": "list", "responses": { "200": list, "400": error, "401": error } },
-            "post": { "operationId": "create", "requestBody": json_body(&note, json!({ "text": "Hello" })),
-                "responses": { "201": answer, "400": error, "401": error, "415": error } },
-        },
-        "/notes/{id}": {
-            "parameters": variable("id", json!({ "type": "integer", "minimum": 1, "maximum": 999_999_999 })),
-            "get": { "operationId": "read", "responses": { "200": answer, "400": error, "401": error, "404": error } },
-            "delete": { "operationId": "remove",
-                "responses": { "204": { "description": "" }, "400": error, "401": error, "404": error } },
-        },
-    });
-    let mut document = super::document("notes", paths);
+    let mut document = crud_document("/notes", &["list", "create", "read", "remove"], &note, json!({ "text": "Hello" }));
+    let paths = &mut document["paths"];
+    paths["/notes/{id}"]["parameters"] = variable("id", json!({ "type": "integer", "minimum": 1, "maximum": 999_999_999 }));
+    for (path, method) in [("/notes", "get"), ("/notes", "post"), ("/notes/{id}", "get"), ("/notes/{id}", "delete")] {
+        paths[path][method]["responses"]["401"] = error();
+    }
+    paths["/notes"]["get"]["responses"]["400"] = error();
+    paths["/notes"]["post"]["responses"]["415"] = error();
     document["security"] = json!([{ "basic": [] }]);
     document["components"] = json!({ "securitySchemes": { "basic": { "type": "http", "scheme": "basic" } } });
     document

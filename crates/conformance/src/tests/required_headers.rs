@@ -8,7 +8,7 @@ use http::{Request, Response};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::{Store, comparison, error, findings, id_in, id_variable, json_answer, json_body, json_response, rejection, start};
+use super::{Store, comparison, crud_document, error, findings, id_in, json_response, rejection, start};
 use crate::model::Check;
 
 fn document() -> Value {
@@ -16,28 +16,16 @@ fn document() -> Value {
         "id": { "type": "integer", "minimum": 1, "readOnly": true },
         "text": { "type": "string", "minLength": 1, "maxLength": 40 },
     } });
-    let (answer, error) = (json_answer(&note), error());
-    let body = json_body(&note, json!({ "text": "Hello" }));
-    let list = json_answer(&json!({ "type": "array", "items": note }));
+    let operations = ["list", "create", "read", "replace", "remove"];
+    let mut document = crud_document("/notes", &operations, &note, json!({ "text": "Hello" }));
     let header = |name: &str, schema: Value| json!([{ "name": name, "in": "header", "required": true, "schema": schema }]);
-    let key = header("Idempotency-Key", json!({ "type": "string", "format": "uuid" }));
-    let condition = header("If-Match", json!({ "type": "string" }));
-    let paths = json!({
-        "/notes": {
-            "get": { "operationId": "list", "responses": { "200": list } },
-            "post": { "operationId": "create", "parameters": key, "requestBody": body,
-                "responses": { "201": answer, "400": error } },
-        },
-        "/notes/{id}": {
-            "parameters": id_variable(),
-            "get": { "operationId": "read", "responses": { "200": answer, "400": error, "404": error } },
-            "put": { "operationId": "replace", "parameters": condition, "requestBody": body,
-                "responses": { "200": answer, "400": error, "404": error, "412": error } },
-            "delete": { "operationId": "remove", "parameters": condition,
-                "responses": { "204": { "description": "" }, "400": error, "404": error, "412": error } },
-        },
-    });
-    super::document("notes", paths)
+    document["paths"]["/notes"]["post"]["parameters"] = header("Idempotency-Key", json!({ "type": "string", "format": "uuid" }));
+    for method in ["put", "delete"] {
+        let operation = &mut document["paths"]["/notes/{id}"][method];
+        operation["parameters"] = header("If-Match", json!({ "type": "string" }));
+        operation["responses"]["412"] = error();
+    }
+    document
 }
 
 #[derive(Default)]

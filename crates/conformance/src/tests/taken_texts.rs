@@ -5,9 +5,7 @@ use bytes::Bytes;
 use http::{Request, Response};
 use serde_json::{Value, json};
 
-use super::{
-    Store, compare_stateful, error, findings, id_in, id_variable, json_answer, json_body, json_response, rejection, sent,
-};
+use super::{Store, compare_stateful, crud_document, error, findings, id_in, json_response, rejection, sent};
 use crate::model::{Check, Report};
 
 fn document() -> Value {
@@ -16,20 +14,11 @@ fn document() -> Value {
         "email": { "type": "string", "format": "email" },
         "motto": { "type": "string", "minLength": 1, "maxLength": 9 },
     } });
-    let (answer, error) = (json_answer(&user), error());
-    let body = json_body(&user, json!({ "email": "ama@example.com", "motto": "Sing" }));
-    let paths = json!({
-        "/users": { "post": { "operationId": "create", "requestBody": body,
-            "responses": { "201": answer, "400": error, "409": error } } },
-        "/users/{id}": {
-            "parameters": id_variable(),
-            "get": { "operationId": "read", "responses": { "200": answer, "400": error, "404": error } },
-            "put": { "operationId": "replace", "requestBody": body,
-                "responses": { "200": answer, "400": error, "404": error, "409": error } },
-            "delete": { "operationId": "remove", "responses": { "204": { "description": "" }, "400": error, "404": error } },
-        },
-    });
-    super::document("users", paths)
+    let example = json!({ "email": "ama@example.com", "motto": "Sing" });
+    let mut document = crud_document("/users", &["create", "read", "replace", "remove"], &user, example);
+    document["paths"]["/users"]["post"]["responses"]["409"] = error();
+    document["paths"]["/users/{id}"]["put"]["responses"]["409"] = error();
+    document
 }
 
 fn answer(contract: &Contract, users: &mut Store, request: &Request<Bytes>, limit: usize) -> Response<String> {

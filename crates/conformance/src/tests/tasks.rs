@@ -5,7 +5,7 @@ use bytes::Bytes;
 use http::Request;
 use serde_json::{Value, json};
 
-use super::{compare_stateful, error, findings, json_answer, json_body, json_response, variable};
+use super::{compare_stateful, crud_document, error, findings, json_answer, json_response, variable};
 
 fn document() -> Value {
     let task = json!({ "type": "object", "required": ["title"], "properties": {
@@ -18,23 +18,14 @@ fn document() -> Value {
         } },
     } });
     let reference = json!({ "$ref": "#/components/schemas/Task" });
-    let (answer, error) = (json_answer(&reference), error());
-    let body = json_body(&reference, json!({ "title": "Sweep", "labels": ["home"], "owner": { "name": "Ama" } }));
+    let example = json!({ "title": "Sweep", "labels": ["home"], "owner": { "name": "Ama" } });
+    let mut document = crud_document("/tasks", &["create", "read"], &reference, example);
     let identifier = variable("id", json!({ "type": "string", "format": "uuid" }));
-    let paths = json!({
-        "/tasks": { "post": {
-            "operationId": "create", "requestBody": body, "responses": { "201": answer, "400": error },
-        } },
-        "/tasks/{id}": {
-            "parameters": identifier,
-            "get": { "operationId": "read", "responses": { "200": answer, "400": error, "404": error } },
-        },
-        "/tasks/{id}/completion": {
-            "parameters": identifier,
-            "post": { "operationId": "complete", "responses": { "200": answer, "404": error } },
-        },
+    document["paths"]["/tasks/{id}"]["parameters"] = identifier.clone();
+    document["paths"]["/tasks/{id}/completion"] = json!({
+        "parameters": identifier,
+        "post": { "operationId": "complete", "responses": { "200": json_answer(&reference), "404": error() } },
     });
-    let mut document = super::document("tasks", paths);
     document["components"] = json!({ "schemas": { "Task": task } });
     document
 }
