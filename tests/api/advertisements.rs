@@ -78,10 +78,6 @@ pub async fn publish(app: &TestApp, uri: &str) {
     assert_eq!(decide(app, uri, true).await.status, 200);
 }
 
-fn uri(response: &Response) -> String {
-    response.uri().to_owned()
-}
-
 /// Returns the stored names of all artwork, with whether its file exists.
 async fn stored_artwork(app: &TestApp) -> Vec<String> {
     let rows: Vec<(i64,)> = app.rows("select artwork_id from advertisements order by id").await;
@@ -109,7 +105,7 @@ async fn creates_draft(app: TestApp) {
     let created = create(&app, &kofi.key, &body).await;
 
     assert_eq!(created.status, 201, "{}", created.body);
-    let uri = uri(&created);
+    let uri = created.uri().to_owned();
     assert_eq!(created.header("location"), uri);
     let mut shown = app.read(&event.uri).await;
     shown["category"] = shown["category"]["name"].clone();
@@ -199,7 +195,7 @@ async fn name_is_unique(app: TestApp) {
         (app.create_draft(&app.create_host(&kofi).await).await, app.create_draft(&app.create_host(&ama).await).await);
     let zone = app.create_zone(300, 250).await;
     create(&app, &kofi.key, &advertisement_body("Jazz", &his, &[&zone])).await;
-    let other = uri(&create(&app, &ama.key, &advertisement_body("Rock", &hers, &[&zone])).await);
+    let other = create(&app, &ama.key, &advertisement_body("Rock", &hers, &[&zone])).await.uri().to_owned();
 
     let same = create(&app, &ama.key, &advertisement_body("Jazz", &hers, &[&zone])).await;
     let renamed = app.put(&ama.key, &other, json!({ "name": "Jazz" })).await;
@@ -222,8 +218,8 @@ async fn name_is_unique(app: TestApp) {
 async fn removed_host_cannot_advertise(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[]).await;
     let (zone, schedule) = (app.create_zone(300, 250).await, json!([{ "start": "2998-01-01 00:00", "end": "2998-01-02 00:00" }]));
-    let draft = uri(&create(&app, &kofi.key, &advertisement_body("Draft", &event, &[&zone])).await);
-    let waiting = uri(&create(&app, &kofi.key, &advertisement_body("Waiting", &event, &[&zone])).await);
+    let draft = create(&app, &kofi.key, &advertisement_body("Draft", &event, &[&zone])).await.uri().to_owned();
+    let waiting = create(&app, &kofi.key, &advertisement_body("Waiting", &event, &[&zone])).await.uri().to_owned();
     submit(&app, &kofi.key, &waiting).await;
     app.execute_sql("update hosts set removed = true").await;
     let before = app.read(&draft).await;
@@ -257,22 +253,22 @@ async fn rejects_cancelled_or_past_event(app: TestApp) {
 
     for (event, code) in [(&cancelled, "event.cancelled"), (&over, "event.over")] {
         let booked = create(&app, &kofi.key, &advertisement_body("New", event, &[&zone])).await;
-        let moved = app.put(&kofi.key, &uri(&created), json!({ "event": event.id })).await;
+        let moved = app.put(&kofi.key, created.uri(), json!({ "event": event.id })).await;
         assert_eq!(rejection(&booked), (409, code));
         assert_eq!(rejection(&moved), (409, code));
     }
-    assert_eq!(app.read(&uri(&created)).await, created.body);
+    assert_eq!(app.read(created.uri()).await, created.body);
     assert_eq!(files(&app), 1);
     app.execute_sql("update events set ends = 1 where status = 'Draft'").await;
-    let rescheduled = app.put(&kofi.key, &uri(&created), json!({ "schedule": created.body["schedule"] })).await;
-    let renamed = app.put(&kofi.key, &uri(&created), json!({ "name": "Late" })).await;
+    let rescheduled = app.put(&kofi.key, created.uri(), json!({ "schedule": created.body["schedule"] })).await;
+    let renamed = app.put(&kofi.key, created.uri(), json!({ "name": "Late" })).await;
     assert_eq!((rejection(&rescheduled), renamed.status), ((409, "event.over"), 200));
 }
 
 async fn advertisement_is_visible_to_all_once_approved(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[]).await;
     let zone = app.create_zone(300, 250).await;
-    let uri = uri(&create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&zone])).await);
+    let uri = create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&zone])).await.uri().to_owned();
 
     let statuses = async || {
         let mut statuses = Vec::new();
@@ -293,7 +289,7 @@ async fn advertisement_of_private_event_is_private(app: TestApp) {
     let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     let ama = app.sign_up("ama").await;
     let zone = app.create_zone(300, 250).await;
-    let uri = uri(&create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&zone])).await);
+    let uri = create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&zone])).await.uri().to_owned();
     publish(&app, &uri).await;
 
     let shown = async |key: &str| {
@@ -311,8 +307,8 @@ async fn advertisement_of_private_event_is_private(app: TestApp) {
 async fn delete_removes_everything(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[]).await;
     let zone = app.create_zone(300, 250).await;
-    let running = uri(&create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&zone])).await);
-    let draft = uri(&create(&app, &kofi.key, &advertisement_body("Rock", &event, &[&zone])).await);
+    let running = create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&zone])).await.uri().to_owned();
+    let draft = create(&app, &kofi.key, &advertisement_body("Rock", &event, &[&zone])).await.uri().to_owned();
     publish(&app, &running).await;
     let shown = format!("{zone}/advertisements");
     assert_eq!(app.get(&ama.key, &shown).await.body["total"], 1);
@@ -334,9 +330,9 @@ async fn deleting_event_deletes_its_advertisements(app: TestApp) {
     let host = app.create_host(&kofi).await;
     let (event, other) = (app.create_listed_event(&host, &[]).await, app.create_listed_event(&host, &[]).await);
     let zone = app.create_zone(300, 250).await;
-    let first = uri(&create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&zone])).await);
-    let second = uri(&create(&app, &kofi.key, &advertisement_body("Rock", &event, &[&zone])).await);
-    let others = uri(&create(&app, &kofi.key, &advertisement_body("Soul", &other, &[&zone])).await);
+    let first = create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&zone])).await.uri().to_owned();
+    let second = create(&app, &kofi.key, &advertisement_body("Rock", &event, &[&zone])).await.uri().to_owned();
+    let others = create(&app, &kofi.key, &advertisement_body("Soul", &other, &[&zone])).await.uri().to_owned();
     publish(&app, &first).await;
     submit(&app, &kofi.key, &second).await;
     submit(&app, &kofi.key, &others).await;
@@ -375,7 +371,7 @@ async fn deletes_event_while_advertisement_is_updated(app: TestApp) {
     let zone = app.create_zone(300, 250).await;
     for round in 0..4 {
         let event = app.create_draft(&host).await;
-        let uri = uri(&create(&app, &kofi.key, &advertisement_body(&format!("Jazz {round}"), &event, &[&zone])).await);
+        let uri = create(&app, &kofi.key, &advertisement_body(&format!("Jazz {round}"), &event, &[&zone])).await.uri().to_owned();
         let body = json!({ "zones": [zone], "artwork": png(300, 250) });
 
         let (changed, removed) = join(app.put(&kofi.key, &uri, body), app.delete(&kofi.key, &event.uri)).await;
@@ -392,7 +388,7 @@ async fn deletes_event_while_advertisements_are_read(app: TestApp) {
     let zone = app.create_zone(300, 250).await;
     for round in 0..6 {
         let event = app.create_draft(&host).await;
-        let uri = uri(&create(&app, &kofi.key, &advertisement_body(&format!("Jazz {round}"), &event, &[&zone])).await);
+        let uri = create(&app, &kofi.key, &advertisement_body(&format!("Jazz {round}"), &event, &[&zone])).await.uri().to_owned();
 
         let reading = join_all((0..4).map(|_| join(app.get(&kofi.key, &uri), app.get(&kofi.key, "/advertisements"))));
         let (read, removed) = join(reading, app.delete(&kofi.key, &event.uri)).await;
@@ -412,8 +408,9 @@ async fn does_not_submit_or_approve_for_cancelled_or_past_event(app: TestApp) {
     let (cancelled, over) = (app.create_listed_event(&host, &[]).await, app.create_draft(&host).await);
     let (mut drafts, mut waiting) = (Vec::new(), Vec::new());
     for (name, event) in [("Cancelled", &cancelled), ("Over", &over)] {
-        drafts.push(uri(&create(&app, &kofi.key, &advertisement_body(&format!("{name} draft"), event, &[&zone])).await));
-        let uri = uri(&create(&app, &kofi.key, &advertisement_body(name, event, &[&zone])).await);
+        drafts
+            .push(create(&app, &kofi.key, &advertisement_body(&format!("{name} draft"), event, &[&zone])).await.uri().to_owned());
+        let uri = create(&app, &kofi.key, &advertisement_body(name, event, &[&zone])).await.uri().to_owned();
         assert_eq!(submit(&app, &kofi.key, &uri).await.status, 201);
         waiting.push(uri);
     }

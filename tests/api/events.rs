@@ -42,10 +42,6 @@ async fn create(app: &TestApp, key: &str, body: &Value) -> Response {
     app.post(key, "/events", body).await
 }
 
-fn uri(response: &Response) -> String {
-    response.uri().to_owned()
-}
-
 async fn remove_hosts(app: &TestApp) {
     app.execute_sql("update hosts set removed = true").await;
 }
@@ -60,7 +56,7 @@ async fn create_pending_venue(app: &TestApp, key: &str) -> String {
     let region = app.create_region().await;
     let venue = json!({ "name": name, "region": region, "address": "Ring Road", "longitude": -0.2, "latitude": 5.6 });
     let venue = app.post(key, "/venues", &venue).await;
-    uri(&venue)
+    venue.uri().to_owned()
 }
 
 async fn creates_draft(app: TestApp) {
@@ -74,7 +70,7 @@ async fn creates_draft(app: TestApp) {
     let created = create(&app, &kofi.key, &body).await;
 
     assert_eq!(created.status, 201);
-    let uri = uri(&created);
+    let uri = created.uri().to_owned();
     assert_eq!(created.header("location"), uri);
     let mut expected = body.clone();
     expected["self"] = uri.as_str().into();

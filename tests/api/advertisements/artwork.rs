@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use image::ImageFormat;
 use serde_json::json;
 
-use super::{advertisement_body, create, files, image, png, stored_artwork, uri};
+use super::{advertisement_body, create, files, image, png, stored_artwork};
 use crate::support::{Response, TestApp, id_of};
 
 on_both_databases![
@@ -85,7 +85,7 @@ async fn validates_artwork_and_zones_after_update(app: TestApp) {
     let (small, second, wide) =
         (app.create_zone(300, 250).await, app.create_zone(300, 250).await, app.create_zone(728, 90).await);
     let created = create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&small])).await;
-    let uri = uri(&created);
+    let uri = created.uri().to_owned();
 
     for (body, complaint) in [
         (json!({ "zones": [wide] }), "zones"),
@@ -126,7 +126,7 @@ async fn detects_artwork_type_by_content(app: TestApp) {
         body["artwork"] = artwork.into();
         let created = create(&app, &kofi.key, &body).await;
         assert_eq!(created.status, 201, "{name}: {}", created.body);
-        assert_eq!(app.fetch_image("artwork", &uri(&created)).await.header("content-type"), media_type, "{name}");
+        assert_eq!(app.fetch_image("artwork", created.uri()).await.header("content-type"), media_type, "{name}");
     }
     for (artwork, expected) in
         [("aGVsbG8=", "is no PNG, JPEG or WebP image"), (&jpeg[..80], "is a JPEG image that is damaged or incomplete")]
@@ -145,7 +145,7 @@ async fn replaces_artwork_atomically(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[]).await;
     let zone = app.create_zone(300, 250).await;
     let created = create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&zone])).await;
-    let uri = uri(&created);
+    let uri = created.uri().to_owned();
     super::publish(&app, &uri).await;
     let shown = app.read(&uri).await;
     let (before, stored) = (app.fetch_image("artwork", &uri).await, stored_artwork(&app).await);
@@ -163,7 +163,7 @@ async fn replaces_artwork_atomically(app: TestApp) {
 async fn rejected_update_keeps_artwork(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[]).await;
     let zone = app.create_zone(300, 250).await;
-    let uri = uri(&create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&zone])).await);
+    let uri = create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&zone])).await.uri().to_owned();
     let webp = webp(300, 250);
     let slots = json!([{ "start": "2998-01-01 00:00", "end": "2997-01-01 00:00" }]);
 
@@ -199,7 +199,7 @@ async fn accepts_large_artwork(app: TestApp) {
     body["artwork"] = png_with(200_000).into();
 
     let created = create(&app, &kofi.key, &body).await;
-    let larger = app.put(&kofi.key, &uri(&created), json!({ "artwork": png_with(5 * 1024 * 1024) })).await;
+    let larger = app.put(&kofi.key, created.uri(), json!({ "artwork": png_with(5 * 1024 * 1024) })).await;
 
     assert_eq!(created.status, 201, "{}", created.body);
     assert_eq!(

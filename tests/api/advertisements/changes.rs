@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{advertisement_body, create, publish, rejection, uri};
+use super::{advertisement_body, create, publish, rejection};
 use crate::support::TestApp;
 
 on_both_databases![
@@ -16,7 +16,7 @@ on_both_databases![
 async fn update_keeps_omitted_properties(app: TestApp) {
     let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     let before = create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&app.create_zone(300, 250).await])).await;
-    let uri = uri(&before);
+    let uri = before.uri().to_owned();
 
     let nothing = app.put(&kofi.key, &uri, json!({ "x-parsed-md-description": { "result": [] } })).await;
     let some = json!({
@@ -44,7 +44,7 @@ async fn accepts_own_representation(app: TestApp) {
     let parsed = &created.body["x-parsed-md-description"];
     assert_eq!(parsed["result"][1]["text"], "la();\n\tla();");
     let sent = json!({ "description": created.body["description"], "x-parsed-md-description": parsed });
-    let same = app.put(&kofi.key, &uri(&created), sent).await;
+    let same = app.put(&kofi.key, created.uri(), sent).await;
     new["name"] = "Another".into();
     new["x-parsed-md-description"] = parsed.clone();
     let copy = create(&app, &kofi.key, &new).await;
@@ -56,7 +56,7 @@ async fn accepts_own_representation(app: TestApp) {
 async fn update_follows_creation_rules(app: TestApp) {
     let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     let created = create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&app.create_zone(300, 250).await])).await;
-    let uri = uri(&created);
+    let uri = created.uri().to_owned();
     let backward = json!([{ "start": "2998-12-20 00:00", "end": "2998-12-19 00:00" }]);
 
     for (body, complaints) in [
@@ -74,7 +74,7 @@ async fn update_follows_creation_rules(app: TestApp) {
 async fn update_of_listed_advertisement_keeps_status(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[]).await;
     let (zone, other) = (app.create_zone(300, 250).await, app.create_zone(300, 250).await);
-    let uri = uri(&create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&zone])).await);
+    let uri = create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&zone])).await.uri().to_owned();
     publish(&app, &uri).await;
 
     let changed = app.put(&kofi.key, &uri, json!({ "name": "Rock", "zones": [other] })).await;
@@ -91,7 +91,7 @@ async fn moves_to_event_of_other_host_with_both_permissions(app: TestApp) {
     let (event, other, foreign) =
         (app.create_draft(&his).await, app.create_draft(&his).await, app.create_listed_event(&hers, &[]).await);
     let created = create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&app.create_zone(300, 250).await])).await;
-    let uri = uri(&created);
+    let uri = created.uri().to_owned();
 
     let stolen = app.put(&kofi.key, &uri, json!({ "event": foreign.id, "zones": ["nowhere"] })).await;
     let moved = app.put(&kofi.key, &uri, json!({ "event": other.id })).await;

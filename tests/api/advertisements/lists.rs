@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{advertisement_body, cancel, create, publish, rejection, submit, uri};
+use super::{advertisement_body, cancel, create, publish, rejection, submit};
 use crate::support::{Event, TestApp, User, entries_of, id_of, section};
 
 on_both_databases![
@@ -25,7 +25,7 @@ const HOUR: Duration = Duration::from_secs(3600);
 async fn drafts<const N: usize>(app: &TestApp, user: &User, event: &Event, zone: &str, names: [&str; N]) -> [String; N] {
     let mut uris = names.map(str::to_owned);
     for name in &mut uris {
-        *name = uri(&create(app, &user.key, &advertisement_body(name, event, &[zone])).await);
+        *name = create(app, &user.key, &advertisement_body(name, event, &[zone])).await.uri().to_owned();
     }
     uris
 }
@@ -105,7 +105,7 @@ async fn list_and_get_return_same_representation(app: TestApp) {
             { "start": "2997-01-01 00:00", "end": "2997-02-01 00:00" },
             { "start": "2996-01-01 00:00", "end": format!("2996-02-0{} 00:00", uris.len() + 1) },
         ]);
-        uris.push(uri(&create(&app, &kofi.key, &body).await));
+        uris.push(create(&app, &kofi.key, &body).await.uri().to_owned());
     }
 
     let page = app.get(&kofi.key, "/advertisements").await;
@@ -151,7 +151,7 @@ async fn runs_within_scheduled_slots(app: TestApp) {
     let at = |hours: u32| app.state.clock.now().plus(HOUR * hours).format_slot();
     let mut body = advertisement_body("Jazz", &event, &[&zone]);
     body["schedule"] = json!([{ "start": at(4), "end": at(6) }, { "start": at(1), "end": at(3) }]);
-    let uri = uri(&create(&app, &kofi.key, &body).await);
+    let uri = create(&app, &kofi.key, &body).await.uri().to_owned();
     publish(&app, &uri).await;
 
     let runs = async || {
@@ -173,7 +173,7 @@ async fn runs_within_scheduled_slots(app: TestApp) {
     assert_eq!(running, [false, true, true, false]);
     let mut gap = advertisement_body("Rock", &event, &[&zone]);
     gap["schedule"] = json!([{ "start": at(1), "end": at(2) }, { "start": at(4), "end": at(5) }]);
-    publish(&app, &super::uri(&create(&app, &kofi.key, &gap).await)).await;
+    publish(&app, create(&app, &kofi.key, &gap).await.uri()).await;
     app.advance_clock(HOUR * 3);
     assert_eq!(app.list(&app.public_key, "/advertisements?active=true", "name").await, [""; 0], "between two slots");
 }
@@ -182,10 +182,10 @@ async fn zone_lists_running_advertisements(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[]).await;
     let (zone, other) = (app.create_zone(300, 250).await, app.create_zone(300, 250).await);
     let [listed, cancelled, _] = drafts(&app, &kofi, &event, &zone, ["Listed", "Cancelled", "Draft"]).await;
-    let both = uri(&create(&app, &kofi.key, &advertisement_body("Both", &event, &[&zone, &other])).await);
+    let both = create(&app, &kofi.key, &advertisement_body("Both", &event, &[&zone, &other])).await.uri().to_owned();
     let mut past = advertisement_body("Past", &event, &[&zone]);
     past["schedule"] = json!([{ "start": "2020-01-01 00:00", "end": "2020-01-02 00:00" }]);
-    let past = uri(&create(&app, &kofi.key, &past).await);
+    let past = create(&app, &kofi.key, &past).await.uri().to_owned();
     for uri in [&listed, &cancelled, &both, &past] {
         publish(&app, uri).await;
     }
@@ -207,7 +207,7 @@ async fn zone_lists_advertisements_of_listed_events_only(app: TestApp) {
     let mut events = Vec::new();
     for name in ["Listed", "Cancelled", "Withdrawn"] {
         let event = app.create_listed_event(&host, &[]).await;
-        publish(&app, &uri(&create(&app, &kofi.key, &advertisement_body(name, &event, &[&zone])).await)).await;
+        publish(&app, create(&app, &kofi.key, &advertisement_body(name, &event, &[&zone])).await.uri()).await;
         events.push(event);
     }
     let zone = format!("{zone}/advertisements");
@@ -232,7 +232,7 @@ async fn zone_does_not_list_advertisements_of_past_events(app: TestApp) {
             let times = json!({ "start": "2020-01-01T19:00", "end": app.state.clock.now().plus(HOUR).format_slot() });
             assert_eq!(app.put(&kofi.key, &event.uri, times).await.status, 200);
         }
-        publish(&app, &uri(&create(&app, &kofi.key, &advertisement_body(name, &event, &[&zone])).await)).await;
+        publish(&app, create(&app, &kofi.key, &advertisement_body(name, &event, &[&zone])).await.uri()).await;
     }
     let zone = format!("{zone}/advertisements");
     assert_eq!(app.list(&app.public_key, &zone, "name").await, ["Soon", "Later"]);

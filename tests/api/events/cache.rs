@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::uri;
 use crate::support::{RESERVATION_TTL, TestApp, card_payment, section};
 
 race_tests![changes_are_visible_immediately];
@@ -59,11 +58,11 @@ async fn changes_are_visible_immediately(app: TestApp) {
     let balcony = json!({
         "name": "Balcony", "basePrice": 30, "capacity": 5, "salesStart": "2020-01-01T00:00", "salesEnd": "2998-12-20T19:00",
     });
-    let balcony = uri(&post(&kofi.key, &format!("{}/sections", event.uri), balcony).await);
+    let balcony = post(&kofi.key, &format!("{}/sections", event.uri), balcony).await.uri().to_owned();
     assert_eq!(app.delete(&kofi.key, &format!("{}{balcony}", event.uri)).await.status, 204);
     check("a section is removed").await;
     let early = json!({ "name": "Early", "priceDelta": -5 });
-    let early = uri(&post(&kofi.key, &format!("{circle}/modifiers"), early).await);
+    let early = post(&kofi.key, &format!("{circle}/modifiers"), early).await.uri().to_owned();
     put(&kofi.key, &early, json!({ "priceDelta": -10 })).await;
     assert_eq!(app.delete(&kofi.key, &early).await.status, 204);
     check("a modifier is removed").await;
@@ -78,7 +77,7 @@ async fn changes_are_visible_immediately(app: TestApp) {
     put(&app.staff.key, venue, json!({ "name": "The Hall", "region": elsewhere })).await;
     put(&app.staff.key, &elsewhere, json!({ "name": "The Coast", "country": "Togo" })).await;
 
-    let order = uri(&post(&ama.key, "/orders", json!({ "items": { stalls: 2 } })).await);
+    let order = post(&ama.key, "/orders", json!({ "items": { stalls: 2 } })).await.uri().to_owned();
     post(&ama.key, &format!("{order}/payments"), card_payment()).await;
     post(&ama.key, "/orders", json!({ "items": { circle: 3 } })).await;
     app.advance_clock(RESERVATION_TTL);

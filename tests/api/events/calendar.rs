@@ -5,7 +5,7 @@ use std::time::Duration;
 use boxoffice::kernel::types::id::Id;
 use serde_json::json;
 
-use super::{create, event_body, uri};
+use super::{create, event_body};
 use crate::support::{Response, TestApp, id_of, section};
 
 on_both_databases![
@@ -113,7 +113,7 @@ async fn hostile_texts_stay_within_their_property(app: TestApp) {
     let lines_of_text = "One,\nTwo;\r\nEND:VEVENT\rBEGIN:VEVENT\n";
     body["description"] = json!(format!("{lines_of_text}{}", "é".repeat(3000)));
     body["end"] = json!("9999-12-31T23:59");
-    let draft = uri(&create(&app, &kofi.key, &body).await);
+    let draft = create(&app, &kofi.key, &body).await.uri().to_owned();
 
     let found = lines(&app.get(&kofi.key, &format!("{draft}/calendar.ics")).await);
 

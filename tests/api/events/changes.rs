@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{create, create_pending_venue, event_body, uri};
+use super::{create, create_pending_venue, event_body};
 use crate::support::{TestApp, rejection, section};
 
 on_both_databases![
@@ -22,7 +22,7 @@ async fn update_keeps_omitted_properties(app: TestApp) {
     body["disclaimer"] = "No refunds.".into();
     body["tags"] = json!(["jazz", "rock"]);
     let before = create(&app, &kofi.key, &body).await;
-    let uri = uri(&before);
+    let uri = before.uri().to_owned();
 
     let nothing = app.put(&kofi.key, &uri, json!({})).await;
     let some = json!({
@@ -45,7 +45,7 @@ async fn update_keeps_omitted_properties(app: TestApp) {
 async fn update_follows_creation_rules(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let created = create(&app, &kofi.key, &event_body(&app, &app.create_host(&kofi).await, "Jazz Night").await).await;
-    let uri = uri(&created);
+    let uri = created.uri().to_owned();
     let words = app.post(&app.staff.key, "/categories", json!({ "name": "Words", "subcategories": ["Poetry"] })).await;
     let words = &words.body["self"];
 
@@ -76,7 +76,7 @@ async fn accepts_current_venue(app: TestApp) {
     let mut body = event_body(&app, &app.create_host(&ama).await, "Her Night").await;
     body["venue"] = create_pending_venue(&app, &ama.key).await.into();
     let created = create(&app, &ama.key, &body).await;
-    let (event, venue) = (uri(&created), create_pending_venue(&app, &kofi.key).await);
+    let (event, venue) = (created.uri().to_owned(), create_pending_venue(&app, &kofi.key).await);
 
     let same = app.put(&ama.key, &event, json!({ "venue": body["venue"], "title": "Our Night" })).await;
     let not_hers = app.put(&ama.key, &event, json!({ "venue": venue })).await;
@@ -143,7 +143,7 @@ async fn event_sent_back_as_read_is_unchanged(app: TestApp) {
     let mut body = event_body(&app, &app.create_host(&kofi).await, "Jazz Night").await;
     body["start"] = "2998-12-20T19:00:45.5".into();
     body["end"] = "2998-12-20T23:00:59Z".into();
-    let uri = uri(&create(&app, &kofi.key, &body).await);
+    let uri = create(&app, &kofi.key, &body).await.uri().to_owned();
     let section = json!({
         "name": "Floor", "basePrice": 20, "capacity": 10, "salesStart": "2020-01-01T00:00:30", "salesEnd": "2998-12-20T19:00:15",
     });

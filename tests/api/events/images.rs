@@ -12,7 +12,7 @@ use futures::FutureExt;
 use futures::future::{BoxFuture, join, join_all};
 use serde_json::{Value, json};
 
-use super::{cancel_events, create, event_body, rejection, uri};
+use super::{cancel_events, create, event_body, rejection};
 use crate::advertisements::{advertisement_body, create as create_advertisement};
 use crate::support::{Response, TestApp, id_of};
 
@@ -60,7 +60,7 @@ async fn serves_image_of_event(app: TestApp) {
 
     let created = create(&app, &kofi.key, &body).await;
 
-    let uri = uri(&created);
+    let uri = created.uri().to_owned();
     let id = id_of(&uri);
     let thumbnail = format!("https://boxoffice.example/media/thumbnail/{id}");
     assert_eq!((created.status, &created.body["thumbnail"]), (201, &json!(thumbnail)));
@@ -84,11 +84,11 @@ async fn serves_image_of_draft_at_secret_url_only(app: TestApp) {
 
     let guessed = fetch(&bare).await;
     let wrong = fetch(&format!("{bare}?secret=4611686018427387904")).await;
-    let replaced = app.put(&kofi.key, &uri(&created), json!({ "banner": WEBP })).await;
+    let replaced = app.put(&kofi.key, created.uri(), json!({ "banner": WEBP })).await;
     let former = fetch(&secret).await;
     let present = fetch(&path(&replaced.body["banner"])).await;
     app.execute_sql("update events set status = 'Listed'").await;
-    let listed = app.get(&app.public_key, &uri(&created)).await;
+    let listed = app.get(&app.public_key, created.uri()).await;
     let open = fetch(&bare).await;
 
     for rejected in [guessed, wrong, former] {
@@ -113,7 +113,7 @@ async fn accepts_large_image(app: TestApp) {
     body["thumbnail"] = png_with(200_000).into();
 
     let created = create(&app, &kofi.key, &body).await;
-    let banner = app.put(&kofi.key, &uri(&created), json!({ "banner": png_with(5 * 1024 * 1024) })).await;
+    let banner = app.put(&kofi.key, created.uri(), json!({ "banner": png_with(5 * 1024 * 1024) })).await;
 
     assert_eq!(created.status, 201, "{}", created.body);
     assert_eq!(banner.invalid_arguments(), ["banner"], "more than 5 MiB");
@@ -124,7 +124,7 @@ async fn replaces_and_removes_image(app: TestApp) {
     let mut body = event_body(&app, &app.create_host(&kofi).await, "Jazz Night").await;
     body["banner"] = PNG.into();
     body["thumbnail"] = PNG.into();
-    let uri = uri(&create(&app, &kofi.key, &body).await);
+    let uri = create(&app, &kofi.key, &body).await.uri().to_owned();
 
     let changed = app.put(&kofi.key, &uri, json!({ "banner": WEBP, "thumbnail": "" })).await;
     let kept = app.put(&kofi.key, &uri, json!({ "banner": null })).await;
@@ -155,8 +155,8 @@ async fn own_url_of_image_changes_nothing(app: TestApp) {
     let other = create(&app, &kofi.key, &event_body(&app, &host, "Rock Night").await).await;
 
     let images = json!({ "banner": created.body["banner"], "thumbnail": created.body["thumbnail"] });
-    let sent_back = app.put(&kofi.key, &uri(&created), images).await;
-    let foreign = app.put(&kofi.key, &uri(&created), json!({ "banner": other.body["banner"] })).await;
+    let sent_back = app.put(&kofi.key, created.uri(), images).await;
+    let foreign = app.put(&kofi.key, created.uri(), json!({ "banner": other.body["banner"] })).await;
 
     assert_eq!((sent_back.status, &sent_back.body), (200, &created.body));
     assert_eq!(foreign.invalid_arguments(), ["banner"]);
@@ -169,7 +169,7 @@ async fn rejected_update_keeps_image(app: TestApp) {
     create(&app, &kofi.key, &event_body(&app, &host, "Rock Night").await).await;
     let mut body = event_body(&app, &host, "Jazz Night").await;
     body["banner"] = PNG.into();
-    let uri = uri(&create(&app, &kofi.key, &body).await);
+    let uri = create(&app, &kofi.key, &body).await.uri().to_owned();
 
     let stranger = app.put(&ama.key, &uri, json!({ "banner": WEBP })).await;
     let taken = app.put(&kofi.key, &uri, json!({ "banner": WEBP, "title": "Rock Night" })).await;
@@ -189,7 +189,7 @@ async fn deleting_event_deletes_its_image(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let mut body = event_body(&app, &app.create_host(&kofi).await, "Jazz Night").await;
     body["banner"] = PNG.into();
-    let uri = uri(&create(&app, &kofi.key, &body).await);
+    let uri = create(&app, &kofi.key, &body).await.uri().to_owned();
     assert_eq!(files(&app, "banner"), 1);
 
     app.delete(&kofi.key, &uri).await;
@@ -201,7 +201,7 @@ async fn deleting_event_deletes_its_image(app: TestApp) {
 async fn concurrent_upload_and_removal_leave_consistent_state(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let body = event_body(&app, &app.create_host(&kofi).await, "Jazz Night").await;
-    let uri = uri(&create(&app, &kofi.key, &body).await);
+    let uri = create(&app, &kofi.key, &body).await.uri().to_owned();
 
     for round in 0..40 {
         let put = app.put(&kofi.key, &uri, json!({ "banner": PNG }));
@@ -219,7 +219,7 @@ async fn concurrent_upload_and_removal_leave_consistent_state(app: TestApp) {
 async fn concurrent_uploads_leave_one_image(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let body = event_body(&app, &app.create_host(&kofi).await, "Jazz Night").await;
-    let uri = uri(&create(&app, &kofi.key, &body).await);
+    let uri = create(&app, &kofi.key, &body).await.uri().to_owned();
     // The URL of a draft's image changes when the event is listed.
     app.execute_sql("update events set status = 'Listed'").await;
 
@@ -239,7 +239,7 @@ async fn update_that_loses_title_race_discards_image(app: TestApp) {
     let host = app.create_host(&kofi).await;
     let mut events = Vec::new();
     for title in ["Jazz Night", "Rock Night"] {
-        events.push(uri(&create(&app, &kofi.key, &event_body(&app, &host, title).await).await));
+        events.push(create(&app, &kofi.key, &event_body(&app, &host, title).await).await.uri().to_owned());
     }
 
     for round in 0..10 {
@@ -266,7 +266,7 @@ async fn image_uploaded_during_event_deletion_is_discarded(app: TestApp) {
     let host = app.create_host(&kofi).await;
 
     for round in 0..10 {
-        let uri = uri(&create(&app, &kofi.key, &event_body(&app, &host, &format!("Night {round}")).await).await);
+        let uri = create(&app, &kofi.key, &event_body(&app, &host, &format!("Night {round}")).await).await.uri().to_owned();
         let put = app.put(&kofi.key, &uri, json!({ "banner": PNG, "thumbnail": PNG }));
         let (put, removed) = join(put, app.delete(&kofi.key, &uri)).await;
 

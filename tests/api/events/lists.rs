@@ -3,7 +3,7 @@
 use futures::future::join_all;
 use serde_json::json;
 
-use super::{cancel_events, create, event_body, rejection, remove_hosts, uri};
+use super::{cancel_events, create, event_body, rejection, remove_hosts};
 use crate::support::{Host, Response, TestApp, id_of, section, texts};
 
 on_both_databases![
@@ -35,7 +35,7 @@ async fn drafts<const N: usize>(app: &TestApp, host: &Host, titles: [&str; N]) -
     let mut uris = titles.map(str::to_owned);
     for title in &mut uris {
         let created = create(app, &host.owner.key, &event_body(app, host, title).await).await;
-        *title = uri(&created);
+        *title = created.uri().to_owned();
     }
     uris
 }
@@ -43,7 +43,7 @@ async fn drafts<const N: usize>(app: &TestApp, host: &Host, titles: [&str; N]) -
 /// Submits and approves an event.
 async fn publish(app: &TestApp, host: &Host, uri: &str) {
     let submission = app.post_empty(&host.owner.key, &format!("{uri}/submissions")).await;
-    let decision = format!("{}?approved=true", super::uri(&submission));
+    let decision = format!("{}?approved=true", submission.uri());
     assert_eq!(app.delete(&app.staff.key, &decision).await.status, 200);
 }
 
@@ -67,7 +67,7 @@ async fn published_events_are_public(app: TestApp) {
     let host = app.create_host(&kofi).await;
     let mut closed = event_body(&app, &host, "Closed").await;
     closed["public"] = false.into();
-    let closed = uri(&create(&app, &kofi.key, &closed).await);
+    let closed = create(&app, &kofi.key, &closed).await.uri().to_owned();
     let [open, _, cancelled] = drafts(&app, &host, ["Open", "Draft", "Cancelled"]).await;
     for uri in [&closed, &open, &cancelled] {
         publish(&app, &host, uri).await;

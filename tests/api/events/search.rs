@@ -7,7 +7,7 @@ use boxoffice::features::catalog::events::complete_search_index;
 use boxoffice::kernel::context::Context;
 use serde_json::{Value, json};
 
-use super::{create, event_body, uri};
+use super::{create, event_body};
 use crate::support::{Host, TestApp, entries_of, id_of, rejection};
 
 on_both_databases![
@@ -32,7 +32,7 @@ async fn draft(app: &TestApp, host: &Host, title: &str, properties: Value) -> St
     }
     let created = create(app, &host.owner.key, &body).await;
     assert_eq!(created.status, 201, "{}", created.body);
-    uri(&created)
+    created.uri().to_owned()
 }
 
 /// Returns the titles of the events that a platform administrator finds.
