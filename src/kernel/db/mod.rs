@@ -42,6 +42,7 @@ pub use location::DatabaseLocation;
 pub use metrics::{DatabaseMetrics, Label, PoolStatus, durations};
 pub use open::check_version;
 pub use pages::{LARGE_PAGE, list_count_sql, permit_page};
+pub(crate) use query::define_sql;
 pub use query::{DbRow, Param, Query, Scalar};
 pub use standby::check_standby;
 pub use statement::{Columns, Statement};

@@ -8,6 +8,19 @@ use sqlx::{Decode, Encode, FromRow, PgConnection, Postgres, Sqlite, SqliteConnec
 use super::pool::PooledConnection;
 use super::transient::database_error;
 
+/// Defines a macro of this name for a part of SQL statements, such as a list of columns. It is a macro and no constant, because statements
+/// are literals, and `concat!` takes only literals.
+macro_rules! define_sql {
+    ($name:ident, $sql:literal) => {
+        macro_rules! $name {
+            () => {
+                $sql
+            };
+        }
+    };
+}
+pub(crate) use define_sql;
+
 /// A value that can be bound on both databases.
 pub trait Param<'q>: Encode<'q, Sqlite> + Type<Sqlite> + Encode<'q, Postgres> + Type<Postgres> + Send + 'q {}
 impl<'q, T> Param<'q> for T where T: Encode<'q, Sqlite> + Type<Sqlite> + Encode<'q, Postgres> + Type<Postgres> + Send + 'q {}

@@ -5,18 +5,14 @@ use boxoffice_http::error::Result;
 use super::model::{AdvertisementRow, SlotRow};
 use crate::features::catalog::events::{self, EventStatus};
 use crate::kernel::auth::Caller;
-use crate::kernel::db::{Reader, Statement, Tx};
+use crate::kernel::db::{Reader, Statement, Tx, define_sql};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::folding::fold;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
 
-/// The columns of [`AdvertisementRow`].
-macro_rules! columns {
-    () => {
-        "id, event_id, name, description, status, artwork_id, width, height"
-    };
-}
+// The columns of `AdvertisementRow`.
+define_sql!(columns, "id, event_id, name, description, status, artwork_id, width, height");
 
 /// Set of advertisements that a list may include.
 #[derive(Debug)]

@@ -5,18 +5,17 @@ use boxoffice_http::error::Result;
 use super::model::{EventRow, EventStatus};
 use super::search_index;
 use crate::features::catalog::sections;
-use crate::kernel::db::{Query, Reader, Tx};
+use crate::kernel::db::{Query, Reader, Tx, define_sql};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::folding::fold;
 use crate::kernel::types::id::Id;
 
-/// The columns of [`EventRow`].
-macro_rules! columns {
-    () => {
-        "id, host_id, title, description, status, type, public, category_id, subcategory, venue_id, starts, ends, \
-         admission_from, disclaimer, tags, banner_id, thumbnail_id, published, revised, popularity"
-    };
-}
+// The columns of `EventRow`.
+define_sql!(
+    columns,
+    "id, host_id, title, description, status, type, public, category_id, subcategory, venue_id, starts, ends, \
+     admission_from, disclaimer, tags, banner_id, thumbnail_id, published, revised, popularity"
+);
 pub(super) use columns;
 
 /// Returns the SQL expression for the size of an event `e` in a page, in bytes: with its sections, and its category's

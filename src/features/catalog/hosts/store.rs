@@ -5,18 +5,17 @@ use std::collections::{BTreeSet, HashSet};
 use boxoffice_http::error::Result;
 
 use super::model::{AdministratorRow, HostCreate, HostDetails, HostFilter, HostRow, HostUpdate};
-use crate::kernel::db::{Query, Reader, Tx};
+use crate::kernel::db::{Query, Reader, Tx, define_sql};
 use crate::kernel::types::folding::fold;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
 
-/// The columns of [`HostRow`].
-macro_rules! columns {
-    () => {
-        "id, name, contact, email, description, phone, website, country, first_address_line, second_address_line, \
-         city, state, business_no"
-    };
-}
+// The columns of `HostRow`.
+define_sql!(
+    columns,
+    "id, name, contact, email, description, phone, website, country, first_address_line, second_address_line, \
+     city, state, business_no"
+);
 
 /// Returns a page of hosts that have not been removed, the oldest first.
 pub async fn list(reader: &mut Reader, filter: &HostFilter) -> Result<PagedRows<HostRow>> {

@@ -3,17 +3,16 @@
 use boxoffice_http::error::Result;
 
 use super::model::{ModifierPath, ModifierRow};
-use crate::kernel::db::{Reader, Tx};
+use crate::kernel::db::{Reader, Tx, define_sql};
 use crate::kernel::types::folding::fold;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
 
-/// The columns of [`ModifierRow`].
-macro_rules! columns {
-    () => {
-        "m.id, m.section_id, m.name, m.price_delta, m.available_from, m.available_to, m.min_order, m.max_order, m.active"
-    };
-}
+// The columns of `ModifierRow`.
+define_sql!(
+    columns,
+    "m.id, m.section_id, m.name, m.price_delta, m.available_from, m.available_to, m.min_order, m.max_order, m.active"
+);
 
 /// Returns the modifier at this path. All parts of the path must match.
 pub async fn find(reader: &mut Reader, path: ModifierPath) -> Result<Option<ModifierRow>> {

@@ -3,18 +3,14 @@
 use boxoffice_http::error::Result;
 
 use super::model::{RegionFilter, RegionRow, RegionUpdate};
-use crate::kernel::db::{Reader, Tx};
+use crate::kernel::db::{Reader, Tx, define_sql};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::folding::fold;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PagedRows;
 
-/// The columns of [`RegionRow`].
-macro_rules! columns {
-    () => {
-        "id, name, country, district, city"
-    };
-}
+// The columns of `RegionRow`.
+define_sql!(columns, "id, name, country, district, city");
 
 /// Returns a page of regions, the oldest first. A region is active if a listed event that is not over takes place in it.
 pub async fn list(reader: &mut Reader, filter: &RegionFilter, now: Timestamp) -> Result<PagedRows<RegionRow>> {

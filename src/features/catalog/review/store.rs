@@ -3,17 +3,13 @@
 use boxoffice_http::error::Result;
 
 use super::model::{Content, SubmissionFilter, SubmissionRow, SubmissionStatus, SubmissionType};
-use crate::kernel::db::{Reader, Tx};
+use crate::kernel::db::{Reader, Tx, define_sql};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PagedRows;
 
-/// The columns of [`SubmissionRow`].
-macro_rules! columns {
-    () => {
-        "s.id, s.type, s.content_id, s.status, s.submitted, s.reason, a.number as submitter"
-    };
-}
+// The columns of `SubmissionRow`.
+define_sql!(columns, "s.id, s.type, s.content_id, s.status, s.submitted, s.reason, a.number as submitter");
 
 /// Returns a page of pending submissions, the oldest first.
 pub async fn list(reader: &mut Reader, filter: &SubmissionFilter) -> Result<PagedRows<SubmissionRow>> {

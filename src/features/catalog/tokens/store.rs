@@ -6,17 +6,13 @@ use boxoffice_http::error::Result;
 
 use super::admission_scope::{self, AdmissionScope};
 use super::model::{TokenFilter, TokenRow};
-use crate::kernel::db::{Reader, Tx};
+use crate::kernel::db::{Reader, Tx, define_sql};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PagedRows;
 
-/// The columns of [`TokenRow`].
-macro_rules! columns {
-    () => {
-        "id, event_id, code, name, global"
-    };
-}
+// The columns of `TokenRow`.
+define_sql!(columns, "id, event_id, code, name, global");
 
 /// Returns a page of an event's tokens: the global token first, then the others, the oldest first.
 pub async fn list(reader: &mut Reader, event: Id, filter: &TokenFilter) -> Result<PagedRows<TokenRow>> {

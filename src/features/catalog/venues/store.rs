@@ -3,18 +3,14 @@
 use boxoffice_http::error::Result;
 
 use super::model::{VenueChangeRow, VenueCreate, VenueFilter, VenueRow, VenueUpdate};
-use crate::kernel::db::{Reader, Tx};
+use crate::kernel::db::{Reader, Tx, define_sql};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::folding::fold;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PagedRows;
 
-/// The columns of [`VenueRow`].
-macro_rules! columns {
-    () => {
-        "id, name, region_id, address, longitude, latitude, approved, creator_id"
-    };
-}
+// The columns of `VenueRow`.
+define_sql!(columns, "id, name, region_id, address, longitude, latitude, approved, creator_id");
 
 /// Returns a page of approved venues, the oldest first.
 pub async fn list(reader: &mut Reader, filter: &VenueFilter) -> Result<PagedRows<VenueRow>> {

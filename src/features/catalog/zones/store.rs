@@ -3,16 +3,12 @@
 use boxoffice_http::error::Result;
 
 use super::model::{ZoneRow, ZoneUpdate};
-use crate::kernel::db::{Reader, Tx};
+use crate::kernel::db::{Reader, Tx, define_sql};
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
 
-/// The columns of [`ZoneRow`].
-macro_rules! columns {
-    () => {
-        "id, name, description, width, height"
-    };
-}
+// The columns of `ZoneRow`.
+define_sql!(columns, "id, name, description, width, height");
 
 /// Returns a page of zones, the oldest first.
 pub async fn list(reader: &mut Reader, paging: PageRequest) -> Result<PagedRows<ZoneRow>> {
@@ -33,7 +29,7 @@ pub async fn find(reader: &mut Reader, id: Id) -> Result<Option<ZoneRow>> {
 }
 
 pub async fn insert(tx: &mut Tx, row: &ZoneRow) -> Result<()> {
-    tx.query("insert into zones (id, name, description, width, height) values ($1, $2, $3, $4, $5)")
+    tx.query(concat!("insert into zones (", columns!(), ") values ($1, $2, $3, $4, $5)"))
         .bind(row.id)
         .bind(row.name.clone())
         .bind(row.description.clone())

@@ -6,19 +6,18 @@ use super::model::{ConflictFilter, ConflictRow, NewConflict, ScannedTicketRow};
 use super::store;
 use crate::features::catalog::tokens::{self, AdmissionScope};
 use crate::features::sales::tickets;
-use crate::kernel::db::{Reader, Tx};
+use crate::kernel::db::{Reader, Tx, define_sql};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PagedRows;
 
-/// The columns of [`ConflictRow`].
-macro_rules! conflict_columns {
-    () => {
-        "c.event_id, c.ticket_id, t.section_id, t.serial, c.recorded, c.scanned, c.redeemer, c.device, c.token_id, c.admission_id, \
-         a.admitted, a.redeemer as admission_redeemer, a.device as admission_device, a.token_id as admission_token_id, \
-         k.name as admission_token_name"
-    };
-}
+// The columns of `ConflictRow`.
+define_sql!(
+    conflict_columns,
+    "c.event_id, c.ticket_id, t.section_id, t.serial, c.recorded, c.scanned, c.redeemer, c.device, c.token_id, c.admission_id, \
+     a.admitted, a.redeemer as admission_redeemer, a.device as admission_device, a.token_id as admission_token_id, \
+     k.name as admission_token_name"
+);
 const FROM_CONFLICTS: &str = "from admission_conflicts c join tickets t on t.id = c.ticket_id join admissions a on a.id = c.admission_id \
      left join tokens k on k.id = a.token_id where true";
 

@@ -4,17 +4,16 @@ use boxoffice_http::error::Result;
 
 use super::model::{AdmissionFilter, AdmissionRow, RefusedTicketRow};
 use crate::features::catalog::tokens::{self, AdmissionScope};
-use crate::kernel::db::{DbRow, Reader, Tx, list_count_sql};
+use crate::kernel::db::{DbRow, Reader, Tx, define_sql, list_count_sql};
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PagedRows;
 
-/// The columns of [`AdmissionRow`].
-macro_rules! columns {
-    () => {
-        "a.id, a.event_id, a.section_id, a.ticket_id, t.serial, a.patron_id, a.redeemer, a.device,
-         a.token_id, a.admitted"
-    };
-}
+// The columns of `AdmissionRow`.
+define_sql!(
+    columns,
+    "a.id, a.event_id, a.section_id, a.ticket_id, t.serial, a.patron_id, a.redeemer, a.device,
+     a.token_id, a.admitted"
+);
 
 /// Returns a page of the admissions to an event within the caller's admission scope, the oldest first.
 pub async fn list(

@@ -7,19 +7,18 @@ use boxoffice_http::error::Result;
 use super::folded_names::folded_names;
 use super::model::{AccountFilter, AccountNumber, AccountRow, AccountUpdate, Role};
 use crate::kernel::auth::KeyKind;
-use crate::kernel::db::{Reader, Tx, Writes};
+use crate::kernel::db::{Reader, Tx, Writes, define_sql};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::language::Language;
 use crate::kernel::types::paging::PagedRows;
 
-/// The columns of [`AccountRow`].
-macro_rules! columns {
-    () => {
-        "id, number, username, email, role, verified, activated, first_name, last_name, title, date_of_birth, phone, \
-         country, first_address_line, second_address_line, city, state, language, guest, removed"
-    };
-}
+// The columns of `AccountRow`.
+define_sql!(
+    columns,
+    "id, number, username, email, role, verified, activated, first_name, last_name, title, date_of_birth, phone, \
+     country, first_address_line, second_address_line, city, state, language, guest, removed"
+);
 pub(in crate::features) use columns;
 
 /// SQL expression for the size of an account `p` in a page, in bytes.

@@ -4,17 +4,13 @@ use boxoffice_http::error::Result;
 
 use super::model::{IntegrationRow, ProgramKeyRow};
 use crate::kernel::auth::KeyKind;
-use crate::kernel::db::{Reader, Tx};
+use crate::kernel::db::{Reader, Tx, define_sql};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
 
-/// The columns of [`IntegrationRow`] and [`ProgramKeyRow`].
-macro_rules! columns {
-    () => {
-        "k.id, k.name, k.role, a.number, k.created, k.expires, k.last_used"
-    };
-}
+// The columns of `IntegrationRow` and `ProgramKeyRow`.
+define_sql!(columns, "k.id, k.name, k.role, a.number, k.created, k.expires, k.last_used");
 
 /// Returns a page of integrations that have not ended, the oldest first. Keys without an account belong to client applications
 /// and are left out.

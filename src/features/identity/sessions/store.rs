@@ -5,17 +5,13 @@ use boxoffice_http::error::Result;
 use super::model::{Credentials, SessionRow};
 use crate::features::identity::accounts;
 use crate::kernel::auth::KeyKind;
-use crate::kernel::db::{Reader, Tx};
+use crate::kernel::db::{Reader, Tx, define_sql};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
 
-/// The columns of [`SessionRow`].
-macro_rules! columns {
-    () => {
-        "id, created, expires, last_used, ended"
-    };
-}
+// The columns of `SessionRow`.
+define_sql!(columns, "id, created, expires, last_used, ended");
 
 /// Returns the account with this username or e-mail address, without spaces around it, and its password hash. At most one account
 /// matches, because no username contains an `@`.

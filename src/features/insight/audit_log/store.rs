@@ -3,17 +3,13 @@
 use boxoffice_http::error::Result;
 
 use super::model::{AuditFilter, AuditOutcome, AuditRow, KeyFilter};
-use crate::kernel::db::{Reader, Tx};
+use crate::kernel::db::{Reader, Tx, define_sql};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
 
-/// The columns of [`AuditRow`].
-macro_rules! columns {
-    () => {
-        "t.id, t.at, t.key_id, a.number, t.operation, t.resource, t.status, t.code, t.request, t.count, t.operator"
-    };
-}
+// The columns of `AuditRow`.
+define_sql!(columns, "t.id, t.at, t.key_id, a.number, t.operation, t.resource, t.status, t.code, t.request, t.count, t.operator");
 
 /// Returns a page of the entries of these resources, the newest first.
 pub async fn list_of_resources(reader: &mut Reader, resources: Vec<String>, paging: PageRequest) -> Result<PagedRows<AuditRow>> {

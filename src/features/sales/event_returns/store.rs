@@ -4,17 +4,13 @@ use boxoffice_http::error::Result;
 
 use super::model::EventReturnRow;
 use crate::features::sales::orders::ReturnedTickets;
-use crate::kernel::db::{Reader, Tx};
+use crate::kernel::db::{Reader, Tx, define_sql};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
 
-/// The columns of [`EventReturnRow`].
-macro_rules! columns {
-    () => {
-        "id, event_id, status, reason, account_id, last_order, orders, tickets, amount, failed, started, finished"
-    };
-}
+// The columns of `EventReturnRow`.
+define_sql!(columns, "id, event_id, status, reason, account_id, last_order, orders, tickets, amount, failed, started, finished");
 
 /// The fulfilled orders of a run's event that were not processed yet. `?` is the event.
 const REMAINING: &str = "from order_items i join orders o on o.id = i.order_id where o.status = 'Fulfilled' and i.event_id = ?";

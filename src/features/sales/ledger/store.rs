@@ -6,16 +6,12 @@ use boxoffice_http::error::Result;
 
 use super::allocation::Allocation;
 use super::model::{ShareRow, TransactionFilter, TransactionRow};
-use crate::kernel::db::{Reader, Statement, Writes};
+use crate::kernel::db::{Reader, Statement, Writes, define_sql};
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PagedRows;
 
-/// The columns of [`TransactionRow`].
-macro_rules! columns {
-    () => {
-        "id, type, order_id, payment_id, amount, fees, placed"
-    };
-}
+// The columns of `TransactionRow`.
+define_sql!(columns, "id, type, order_id, payment_id, amount, fees, placed");
 
 /// Returns a page of all entries, the oldest first.
 pub async fn list(reader: &mut Reader, filter: &TransactionFilter) -> Result<PagedRows<TransactionRow>> {

@@ -7,17 +7,13 @@ use boxoffice_http::error::Result;
 
 use super::hosts_orders::{HostCriteria, OrdersOf};
 use super::model::{AppliedModifierRow, Criteria, EventItemRow, EventSaleRow, ItemRow, OrderRow, OrderStatus, ReservationRow};
-use crate::kernel::db::{Reader, Statement, Tx, Writes};
+use crate::kernel::db::{Reader, Statement, Tx, Writes, define_sql};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
 
-/// The columns of [`OrderRow`]. A macro, because statements are literals.
-macro_rules! columns {
-    () => {
-        "id, account_id, status, placed, expires, subtotal, fees, complimentary"
-    };
-}
+// The columns of `OrderRow`.
+define_sql!(columns, "id, account_id, status, placed, expires, subtotal, fees, complimentary");
 
 /// Number of orders that a search by number reads at a time.
 pub const SEARCH_BATCH: usize = 2000;

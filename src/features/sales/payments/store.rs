@@ -4,18 +4,14 @@ use boxoffice_http::error::Result;
 
 use super::model::{PaymentRow, PaymentViewRow, RefundableRow, StoredPaymentStatus};
 use crate::features::sales::ledger::TicketCosts;
-use crate::kernel::db::{Columns, Reader, Tx};
+use crate::kernel::db::{Columns, Reader, Tx, define_sql};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::money::Money;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
 
-/// SQL expression of the sum of the refunds of a payment `p`, made or scheduled. A macro, because the columns of a list are a literal.
-macro_rules! refunded {
-    () => {
-        "coalesce((select cast(sum(r.amount) as bigint) from refunds r where r.payment_id = p.id), 0)"
-    };
-}
+// SQL expression of the sum of the refunds of a payment `p`, made or scheduled.
+define_sql!(refunded, "coalesce((select cast(sum(r.amount) as bigint) from refunds r where r.payment_id = p.id), 0)");
 
 const VIEW_COLUMNS: &str =
     concat!("p.id, p.order_id, p.method, p.amount, p.reference, p.placed, p.status as shown, ", refunded!(), " as refunded");

@@ -3,21 +3,19 @@
 use boxoffice_http::error::Result;
 
 use super::model::DocumentTicketRow;
-use crate::kernel::db::Reader;
+use crate::kernel::db::{Reader, define_sql};
 use crate::kernel::types::id::Id;
 
-/// The columns of [`DocumentTicketRow`] but its source, and the tables beside that of the tickets.
-macro_rules! columns {
-    () => {
-        "t.id, t.serial, t.order_id, t.event_id, t.section_id, t.owner_id, t.status, t.issued, t.redeemed, t.modified,
-         e.title, e.starts, v.name as venue, v.address, s.name as section"
-    };
-}
-macro_rules! joins {
-    () => {
-        " join events e on e.id = t.event_id join venues v on v.id = e.venue_id join sections s on s.id = t.section_id "
-    };
-}
+// The columns of `DocumentTicketRow` but its source, and the tables beside that of the tickets.
+define_sql!(
+    columns,
+    "t.id, t.serial, t.order_id, t.event_id, t.section_id, t.owner_id, t.status, t.issued, t.redeemed, t.modified,
+     e.title, e.starts, v.name as venue, v.address, s.name as section"
+);
+define_sql!(
+    joins,
+    " join events e on e.id = t.event_id join venues v on v.id = e.venue_id join sections s on s.id = t.section_id "
+);
 
 /// Returns the Issued tickets of these orders that still belong to the customer, the oldest first.
 pub async fn of_orders(reader: &mut Reader, orders: impl IntoIterator<Item = Id>) -> Result<Vec<DocumentTicketRow>> {

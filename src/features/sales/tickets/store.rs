@@ -8,17 +8,13 @@ use super::model::{EventTicketFilter, TicketRow, TicketStatus};
 use crate::features::catalog::sections;
 use crate::features::catalog::tokens::{self, AdmissionScope};
 use crate::features::identity::accounts;
-use crate::kernel::db::{Reader, Statement, Tx, Writes};
+use crate::kernel::db::{Reader, Statement, Tx, Writes, define_sql};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows, SortOrder};
 
-/// The columns of [`TicketRow`].
-macro_rules! columns {
-    () => {
-        "id, serial, order_id, event_id, section_id, owner_id, status, issued, redeemed, modified"
-    };
-}
+// The columns of `TicketRow`.
+define_sql!(columns, "id, serial, order_id, event_id, section_id, owner_id, status, issued, redeemed, modified");
 
 /// Sets the time of the last change but admissions to `?`, which is the current time. The time of a ticket always increases, even
 /// if the clock of the server that made the change before is ahead.

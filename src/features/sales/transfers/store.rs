@@ -8,16 +8,12 @@ use super::model::{Direction, TransferFilter, TransferRow, TransferStatus, Trans
 use crate::features::catalog::sections;
 use crate::features::identity::accounts;
 use crate::features::sales::tickets;
-use crate::kernel::db::{Reader, Tx};
+use crate::kernel::db::{Reader, Tx, define_sql};
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows, SortOrder};
 
-/// The columns of [`TransferRow`].
-macro_rules! columns {
-    () => {
-        "id, status, sender_id, recipient_id"
-    };
-}
+// The columns of `TransferRow`.
+define_sql!(columns, "id, status, sender_id, recipient_id");
 
 /// Maximum number of tickets that are loaded with transfers. A page has fewer, because its size is limited.
 pub const MAX_TICKETS: usize = 5_000;

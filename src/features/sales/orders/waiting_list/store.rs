@@ -6,19 +6,18 @@ use boxoffice_http::error::Result;
 
 use super::model::{CandidateRow, EntriesOf, EntryRow, NewEntry, OfferRow, WaitingStatus};
 use crate::features::catalog::sections;
-use crate::kernel::db::{Reader, Tx};
+use crate::kernel::db::{Reader, Tx, define_sql};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
 
-/// The columns of [`EntryRow`] of an entry `w` and its section `s`. A macro, because statements are literals.
-macro_rules! columns {
-    () => {
-        "w.id, w.section_id, s.event_id, w.account_id, w.quantity, w.status, w.joined, w.expires, \
-         case w.status when 'Waiting' then (select count(*) from waiting_entries p where p.section_id = w.section_id \
-         and p.status = 'Waiting' and p.id <= w.id) else 0 end as position"
-    };
-}
+// The columns of `EntryRow` of an entry `w` and its section `s`.
+define_sql!(
+    columns,
+    "w.id, w.section_id, s.event_id, w.account_id, w.quantity, w.status, w.joined, w.expires, \
+     case w.status when 'Waiting' then (select count(*) from waiting_entries p where p.section_id = w.section_id \
+     and p.status = 'Waiting' and p.id <= w.id) else 0 end as position"
+);
 
 /// Returns the entry with this identifier.
 pub async fn find(reader: &mut Reader, id: Id) -> Result<Option<EntryRow>> {
@@ -100,12 +99,8 @@ pub async fn accept(tx: &mut Tx, offers: &[OfferRow]) -> Result<()> {
 const IS_CLOSED: &str = "(s.sales_end <= ? or e.ends <= ? or e.status = 'Cancelled' or h.removed)";
 /// SQL condition that the tickets of such a section are on sale.
 const IS_ON_SALE: &str = "(s.active and s.sales_start <= ? and e.status = 'Listed')";
-/// SQL condition that the account of an entry `w` was deactivated.
-macro_rules! is_deactivated {
-    () => {
-        "exists (select 1 from accounts a where a.id = w.account_id and not a.activated)"
-    };
-}
+// SQL condition that the account of an entry `w` was deactivated.
+define_sql!(is_deactivated, "exists (select 1 from accounts a where a.id = w.account_id and not a.activated)");
 
 /// SQL condition that an entry `w` can't be served, however many places of its section `s` become free. It leaves out the places that the
 /// account has already, because reading them takes the longer, the more orders the account has.
