@@ -1,6 +1,7 @@
 //! The arguments of endpoints: the caller, and the parsed parameters and body.
 
 use std::net::IpAddr;
+use std::ops::Deref;
 
 use anyhow::anyhow;
 use boxoffice_http::IncomingRequest;
@@ -63,6 +64,21 @@ pub struct AcceptedLanguage(pub Option<Language>);
 
 /// The API key as the client has sent it. Never logged.
 pub struct ApiKey(pub String);
+
+macro_rules! implement_deref {
+    ($($type:ident),*) => {
+        $(impl<T> Deref for $type<T> {
+            type Target = T;
+
+            fn deref(&self) -> &T {
+                &self.0
+            }
+        })*
+    };
+}
+
+// So that an endpoint reads `path.event` and passes on `&body`. It takes a value that is not copied from the field, as in `body.0`.
+implement_deref!(Path, Query, Json);
 
 impl<A: 'static> Extract<A> for auth::Caller {
     fn extract(request: &mut EndpointRequest<A>) -> Result<Self> {

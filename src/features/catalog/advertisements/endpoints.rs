@@ -60,60 +60,48 @@ pub fn register(routes: &mut Routes<App>) {
     );
 }
 
-async fn zone_advertisement_list(
-    ctx: Ctx,
-    Path(path): Path<ZonePath>,
-    Query(paging): Query<PageRequest>,
-) -> Result<Page<Advertisement>> {
-    service::list_running(&ctx, path.zone, paging).await
+async fn zone_advertisement_list(ctx: Ctx, path: Path<ZonePath>, paging: Query<PageRequest>) -> Result<Page<Advertisement>> {
+    service::list_running(&ctx, path.zone, paging.0).await
 }
 
 async fn host_advertisement_list(
     ctx: Ctx,
     caller: Caller,
-    Path(path): Path<HostPath>,
-    Query(query): Query<AdvertisementFilter>,
+    path: Path<HostPath>,
+    query: Query<AdvertisementFilter>,
 ) -> Result<Page<Advertisement>> {
     service::list_of_host(&ctx, &caller, path.host, &query).await
 }
 
-async fn advertisement_list(ctx: Ctx, caller: Caller, Query(query): Query<AdvertisementQuery>) -> Result<Page<Advertisement>> {
+async fn advertisement_list(ctx: Ctx, caller: Caller, query: Query<AdvertisementQuery>) -> Result<Page<Advertisement>> {
     service::list(&ctx, &caller, &query).await
 }
 
-async fn advertisement_create(ctx: Ctx, caller: Caller, Json(body): Json<AdvertisementCreate>) -> Result<Created<Advertisement>> {
-    Ok(Created(service::create(&ctx, &caller, body).await?))
+async fn advertisement_create(ctx: Ctx, caller: Caller, body: Json<AdvertisementCreate>) -> Result<Created<Advertisement>> {
+    Ok(Created(service::create(&ctx, &caller, body.0).await?))
 }
 
-async fn advertisement_get(ctx: Ctx, caller: Caller, Path(path): Path<AdvertisementPath>) -> Result<Advertisement> {
+async fn advertisement_get(ctx: Ctx, caller: Caller, path: Path<AdvertisementPath>) -> Result<Advertisement> {
     service::get(&ctx, &caller, path.id()).await
 }
 
 async fn advertisement_update(
     ctx: Ctx,
     caller: Caller,
-    Path(path): Path<AdvertisementPath>,
-    Json(body): Json<AdvertisementUpdate>,
+    path: Path<AdvertisementPath>,
+    body: Json<AdvertisementUpdate>,
 ) -> Result<Advertisement> {
-    service::update(&ctx, &caller, path.id(), body).await
+    service::update(&ctx, &caller, path.id(), body.0).await
 }
 
-async fn advertisement_delete(ctx: Ctx, caller: Caller, Path(path): Path<AdvertisementPath>) -> Result<HttpResponseDeleted> {
+async fn advertisement_delete(ctx: Ctx, caller: Caller, path: Path<AdvertisementPath>) -> Result<HttpResponseDeleted> {
     service::delete(&ctx, &caller, path.id()).await.map(|()| HttpResponseDeleted())
 }
 
-async fn advertisement_submission_create(
-    ctx: Ctx,
-    caller: Caller,
-    Path(path): Path<AdvertisementPath>,
-) -> Result<Created<Submission>> {
+async fn advertisement_submission_create(ctx: Ctx, caller: Caller, path: Path<AdvertisementPath>) -> Result<Created<Submission>> {
     Ok(Created(service::submit(&ctx, &caller, path.id()).await?))
 }
 
-async fn advertisement_cancellation_create(
-    ctx: Ctx,
-    caller: Caller,
-    Path(path): Path<AdvertisementPath>,
-) -> Result<Advertisement> {
+async fn advertisement_cancellation_create(ctx: Ctx, caller: Caller, path: Path<AdvertisementPath>) -> Result<Advertisement> {
     service::cancel(&ctx, &caller, path.id()).await
 }

@@ -24,22 +24,22 @@ pub fn register(routes: &mut Routes<App>) {
     );
 }
 
-async fn category_list(ctx: Ctx, Query(query): Query<PageRequest>) -> Result<Page<Category>> {
-    service::list(&ctx, query).await
+async fn category_list(ctx: Ctx, query: Query<PageRequest>) -> Result<Page<Category>> {
+    service::list(&ctx, query.0).await
 }
 
-async fn category_create(ctx: Ctx, Json(body): Json<CategoryCreate>) -> Result<Created<Category>> {
+async fn category_create(ctx: Ctx, body: Json<CategoryCreate>) -> Result<Created<Category>> {
     Ok(Created(service::create(&ctx, &body).await?))
 }
 
-async fn category_get(ctx: Ctx, Path(path): Path<CategoryPath>) -> Result<Category> {
+async fn category_get(ctx: Ctx, path: Path<CategoryPath>) -> Result<Category> {
     service::get(&ctx, path.category).await
 }
 
-async fn category_update(ctx: Ctx, Path(path): Path<CategoryPath>, Json(body): Json<CategoryUpdate>) -> Result<Category> {
+async fn category_update(ctx: Ctx, path: Path<CategoryPath>, body: Json<CategoryUpdate>) -> Result<Category> {
     service::update(&ctx, path.category, &body).await
 }
 
-async fn category_delete(ctx: Ctx, Path(path): Path<CategoryPath>) -> Result<HttpResponseDeleted> {
+async fn category_delete(ctx: Ctx, path: Path<CategoryPath>) -> Result<HttpResponseDeleted> {
     service::delete(&ctx, path.category).await.map(|()| HttpResponseDeleted())
 }

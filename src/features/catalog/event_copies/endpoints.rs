@@ -21,8 +21,8 @@ pub fn register(routes: &mut Routes<App>) {
 async fn event_copy_create(
     ctx: Ctx,
     caller: Caller,
-    Path(path): Path<EventPath>,
-    Json(body): Json<EventCopyCreate>,
+    path: Path<EventPath>,
+    body: Json<EventCopyCreate>,
 ) -> Result<Created<Event>> {
     Ok(Created(service::create(&ctx, &caller, path.event, &body).await?))
 }

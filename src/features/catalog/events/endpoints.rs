@@ -47,67 +47,62 @@ pub fn register(routes: &mut Routes<App>) {
 async fn host_event_list(
     ctx: Ctx,
     caller: Caller,
-    Path(path): Path<HostPath>,
-    Query(query): Query<HostEventQuery>,
+    path: Path<HostPath>,
+    query: Query<HostEventQuery>,
 ) -> Result<SerializedJson<Page<Event>>> {
-    lists::list_of_host(&ctx, &caller, path.host, query).await
+    lists::list_of_host(&ctx, &caller, path.host, query.0).await
 }
 
-async fn account_event_list(
-    ctx: Ctx,
-    caller: Caller,
-    Path(path): Path<AccountPath>,
-    Query(query): Query<EventFilter>,
-) -> Result<Page<Event>> {
+async fn account_event_list(ctx: Ctx, caller: Caller, path: Path<AccountPath>, query: Query<EventFilter>) -> Result<Page<Event>> {
     service::list_of_account(&ctx, &caller, &path.number, &query).await
 }
 
 async fn published_event_list(
     ctx: Ctx,
     caller: Caller,
-    Query(query): Query<PublishedEventQuery>,
+    query: Query<PublishedEventQuery>,
 ) -> Result<SerializedJson<Page<Event>>> {
-    cached_reads::list_published(&ctx, &caller, query).await
+    cached_reads::list_published(&ctx, &caller, query.0).await
 }
 
-async fn event_list(ctx: Ctx, caller: Caller, Query(query): Query<EventQuery>) -> Result<SerializedJson<Page<Event>>> {
-    lists::list(&ctx, &caller, query).await
+async fn event_list(ctx: Ctx, caller: Caller, query: Query<EventQuery>) -> Result<SerializedJson<Page<Event>>> {
+    lists::list(&ctx, &caller, query.0).await
 }
 
-async fn event_create(ctx: Ctx, caller: Caller, Json(body): Json<EventCreate>) -> Result<Created<Event>> {
+async fn event_create(ctx: Ctx, caller: Caller, body: Json<EventCreate>) -> Result<Created<Event>> {
     Ok(Created(service::create(&ctx, &caller, &body).await?))
 }
 
-async fn event_get(ctx: Ctx, caller: Caller, Path(path): Path<EventPath>) -> Result<SerializedJson<Event>> {
+async fn event_get(ctx: Ctx, caller: Caller, path: Path<EventPath>) -> Result<SerializedJson<Event>> {
     cached_reads::get(&ctx, &caller, path.event).await
 }
 
-async fn event_calendar_get(ctx: Ctx, caller: Caller, Path(path): Path<EventPath>) -> Result<FileResponse> {
+async fn event_calendar_get(ctx: Ctx, caller: Caller, path: Path<EventPath>) -> Result<FileResponse> {
     let content = calendar::get(&ctx, &caller, path.event).await?.into_bytes();
     Ok(FileResponse { content, media_type: "text/calendar; charset=utf-8", name: "event.ics", is_secret: false })
 }
 
 /// The same for `If-Match`, which must not read from the cache: the event's row may be locked and changed by now.
-async fn event_get_uncached(ctx: Ctx, caller: Caller, Path(path): Path<EventPath>) -> Result<Event> {
+async fn event_get_uncached(ctx: Ctx, caller: Caller, path: Path<EventPath>) -> Result<Event> {
     service::get(&ctx, &caller, path.event).await
 }
 
-async fn event_update(ctx: Ctx, caller: Caller, Path(path): Path<EventPath>, Json(body): Json<EventUpdate>) -> Result<Event> {
+async fn event_update(ctx: Ctx, caller: Caller, path: Path<EventPath>, body: Json<EventUpdate>) -> Result<Event> {
     service::update(&ctx, &caller, path.event, &body).await
 }
 
-async fn event_delete(ctx: Ctx, caller: Caller, Path(path): Path<EventPath>) -> Result<HttpResponseDeleted> {
+async fn event_delete(ctx: Ctx, caller: Caller, path: Path<EventPath>) -> Result<HttpResponseDeleted> {
     service::delete(&ctx, &caller, path.event).await.map(|()| HttpResponseDeleted())
 }
 
-async fn event_submission_create(ctx: Ctx, caller: Caller, Path(path): Path<EventPath>) -> Result<Created<Submission>> {
+async fn event_submission_create(ctx: Ctx, caller: Caller, path: Path<EventPath>) -> Result<Created<Submission>> {
     Ok(Created(service::submit(&ctx, &caller, path.event).await?))
 }
 
-async fn event_withdrawal_create(ctx: Ctx, caller: Caller, Path(path): Path<EventPath>) -> Result<Event> {
+async fn event_withdrawal_create(ctx: Ctx, caller: Caller, path: Path<EventPath>) -> Result<Event> {
     service::withdraw(&ctx, &caller, path.event).await
 }
 
-async fn event_cancellation_create(ctx: Ctx, caller: Caller, Path(path): Path<EventPath>) -> Result<Event> {
+async fn event_cancellation_create(ctx: Ctx, caller: Caller, path: Path<EventPath>) -> Result<Event> {
     service::cancel(&ctx, &caller, path.event).await
 }

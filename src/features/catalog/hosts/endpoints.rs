@@ -32,49 +32,44 @@ pub fn register(routes: &mut Routes<App>) {
     );
 }
 
-async fn host_list(ctx: Ctx, Query(query): Query<HostFilter>) -> Result<Page<Host>> {
+async fn host_list(ctx: Ctx, query: Query<HostFilter>) -> Result<Page<Host>> {
     service::list(&ctx, &query).await
 }
 
-async fn host_create(ctx: Ctx, caller: Caller, Json(body): Json<HostCreate>) -> Result<Created<Host>> {
+async fn host_create(ctx: Ctx, caller: Caller, body: Json<HostCreate>) -> Result<Created<Host>> {
     Ok(Created(service::create(&ctx, &caller, &body).await?))
 }
 
-async fn host_get(ctx: Ctx, Path(path): Path<HostPath>) -> Result<Host> {
+async fn host_get(ctx: Ctx, path: Path<HostPath>) -> Result<Host> {
     service::get(&ctx, path.host).await
 }
 
-async fn host_update(ctx: Ctx, caller: Caller, Path(path): Path<HostPath>, Json(body): Json<HostUpdate>) -> Result<Host> {
+async fn host_update(ctx: Ctx, caller: Caller, path: Path<HostPath>, body: Json<HostUpdate>) -> Result<Host> {
     service::update(&ctx, &caller, path.host, &body).await
 }
 
-async fn account_host_list(
-    ctx: Ctx,
-    caller: Caller,
-    Path(path): Path<AccountPath>,
-    Query(query): Query<PageRequest>,
-) -> Result<Page<Host>> {
-    service::list_of_account(&ctx, &caller, path.number, query).await
+async fn account_host_list(ctx: Ctx, caller: Caller, path: Path<AccountPath>, query: Query<PageRequest>) -> Result<Page<Host>> {
+    service::list_of_account(&ctx, &caller, path.0.number, query.0).await
 }
 
-async fn host_delete(ctx: Ctx, caller: Caller, Path(path): Path<HostPath>) -> Result<HttpResponseDeleted> {
+async fn host_delete(ctx: Ctx, caller: Caller, path: Path<HostPath>) -> Result<HttpResponseDeleted> {
     service::delete(&ctx, &caller, path.host).await.map(|()| HttpResponseDeleted())
 }
 
 async fn host_administrator_list(
     ctx: Ctx,
     caller: Caller,
-    Path(path): Path<HostPath>,
-    Query(paging): Query<PageRequest>,
+    path: Path<HostPath>,
+    paging: Query<PageRequest>,
 ) -> Result<Page<Account>> {
-    service::list_administrators(&ctx, &caller, path.host, paging).await
+    service::list_administrators(&ctx, &caller, path.host, paging.0).await
 }
 
 async fn host_administrator_create(
     ctx: Ctx,
     caller: Caller,
-    Path(path): Path<HostPath>,
-    Json(body): Json<HostAdministratorCreate>,
+    path: Path<HostPath>,
+    body: Json<HostAdministratorCreate>,
 ) -> Result<Created<Account>> {
     Ok(Created(service::add_administrator(&ctx, &caller, path.host, &body.account).await?))
 }
@@ -82,8 +77,8 @@ async fn host_administrator_create(
 async fn host_administrator_delete(
     ctx: Ctx,
     caller: Caller,
-    Path(path): Path<HostPath>,
-    Query(query): Query<HostAdministratorDelete>,
+    path: Path<HostPath>,
+    query: Query<HostAdministratorDelete>,
 ) -> Result<HttpResponseDeleted> {
     service::remove_administrator(&ctx, &caller, path.host, &query.account).await.map(|()| HttpResponseDeleted())
 }

@@ -61,13 +61,13 @@ struct ImagePath {
     content: ContentNumber,
 }
 
-async fn media_icon_get(ctx: Ctx, Path(path): Path<IconPath>) -> Result<ImageResponse> {
+async fn media_icon_get(ctx: Ctx, path: Path<IconPath>) -> Result<ImageResponse> {
     let icon = service::icon(&ctx, &path.image.0).await?;
     Ok(ImageResponse { image: icon, cache_control: ICON_CACHE_CONTROL })
 }
 
-async fn media_image_get(ctx: Ctx, Path(path): Path<ImagePath>, Query(query): Query<ImageQuery>) -> Result<ImageResponse> {
-    let ImagePath { image, content } = path;
+async fn media_image_get(ctx: Ctx, path: Path<ImagePath>, query: Query<ImageQuery>) -> Result<ImageResponse> {
+    let ImagePath { image, content } = path.0;
     let content = Id::parse(&content.0).ok_or(Error::NOT_FOUND)?;
     let secret = query.secret.as_ref().map(|secret| secret.0.as_str());
     let image = service::image(&ctx, image, content, secret).await?;

@@ -20,15 +20,15 @@ pub fn register(routes: &mut Routes<App>) {
     );
 }
 
-async fn account_preferences_get(ctx: Ctx, caller: Caller, Path(path): Path<AccountPath>) -> Result<Preferences> {
+async fn account_preferences_get(ctx: Ctx, caller: Caller, path: Path<AccountPath>) -> Result<Preferences> {
     service::get(&ctx, &caller, &path.number).await
 }
 
 async fn account_preferences_update(
     ctx: Ctx,
     caller: Caller,
-    Path(path): Path<AccountPath>,
-    Json(body): Json<PreferencesUpdate>,
+    path: Path<AccountPath>,
+    body: Json<PreferencesUpdate>,
 ) -> Result<Preferences> {
     service::update(&ctx, &caller, &path.number, &body).await
 }

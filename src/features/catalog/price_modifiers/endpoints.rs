@@ -34,34 +34,34 @@ pub fn register(routes: &mut Routes<App>) {
 async fn section_modifier_list(
     ctx: Ctx,
     caller: Caller,
-    Path(path): Path<SectionPath>,
-    Query(paging): Query<PageRequest>,
+    path: Path<SectionPath>,
+    paging: Query<PageRequest>,
 ) -> Result<Page<Modifier>> {
-    service::list(&ctx, &caller, &path, paging).await
+    service::list(&ctx, &caller, &path, paging.0).await
 }
 
 async fn section_modifier_create(
     ctx: Ctx,
     caller: Caller,
-    Path(path): Path<SectionPath>,
-    Json(body): Json<ModifierCreate>,
+    path: Path<SectionPath>,
+    body: Json<ModifierCreate>,
 ) -> Result<Created<Modifier>> {
     Ok(Created(service::create(&ctx, &caller, &path, &body).await?))
 }
 
-async fn section_modifier_get(ctx: Ctx, caller: Caller, Path(path): Path<ModifierPath>) -> Result<Modifier> {
-    service::get(&ctx, &caller, path).await
+async fn section_modifier_get(ctx: Ctx, caller: Caller, path: Path<ModifierPath>) -> Result<Modifier> {
+    service::get(&ctx, &caller, path.0).await
 }
 
 async fn section_modifier_update(
     ctx: Ctx,
     caller: Caller,
-    Path(path): Path<ModifierPath>,
-    Json(body): Json<ModifierUpdate>,
+    path: Path<ModifierPath>,
+    body: Json<ModifierUpdate>,
 ) -> Result<Modifier> {
-    service::update(&ctx, &caller, path, &body).await
+    service::update(&ctx, &caller, path.0, &body).await
 }
 
-async fn section_modifier_delete(ctx: Ctx, caller: Caller, Path(path): Path<ModifierPath>) -> Result<HttpResponseDeleted> {
-    service::delete(&ctx, &caller, path).await.map(|()| HttpResponseDeleted())
+async fn section_modifier_delete(ctx: Ctx, caller: Caller, path: Path<ModifierPath>) -> Result<HttpResponseDeleted> {
+    service::delete(&ctx, &caller, path.0).await.map(|()| HttpResponseDeleted())
 }

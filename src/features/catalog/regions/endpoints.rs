@@ -23,22 +23,22 @@ pub fn register(routes: &mut Routes<App>) {
     );
 }
 
-async fn region_list(ctx: Ctx, Query(query): Query<RegionFilter>) -> Result<Page<Region>> {
+async fn region_list(ctx: Ctx, query: Query<RegionFilter>) -> Result<Page<Region>> {
     service::list(&ctx, &query).await
 }
 
-async fn region_create(ctx: Ctx, Json(body): Json<RegionCreate>) -> Result<Created<Region>> {
-    Ok(Created(service::create(&ctx, body).await?))
+async fn region_create(ctx: Ctx, body: Json<RegionCreate>) -> Result<Created<Region>> {
+    Ok(Created(service::create(&ctx, body.0).await?))
 }
 
-async fn region_get(ctx: Ctx, Path(path): Path<RegionPath>) -> Result<Region> {
+async fn region_get(ctx: Ctx, path: Path<RegionPath>) -> Result<Region> {
     service::get(&ctx, path.region).await
 }
 
-async fn region_update(ctx: Ctx, Path(path): Path<RegionPath>, Json(body): Json<RegionUpdate>) -> Result<Region> {
-    service::update(&ctx, path.region, body).await
+async fn region_update(ctx: Ctx, path: Path<RegionPath>, body: Json<RegionUpdate>) -> Result<Region> {
+    service::update(&ctx, path.region, body.0).await
 }
 
-async fn region_delete(ctx: Ctx, Path(path): Path<RegionPath>) -> Result<HttpResponseDeleted> {
+async fn region_delete(ctx: Ctx, path: Path<RegionPath>) -> Result<HttpResponseDeleted> {
     service::delete(&ctx, path.region).await.map(|()| HttpResponseDeleted())
 }

@@ -26,14 +26,14 @@ pub fn register(routes: &mut Routes<App>) {
     );
 }
 
-async fn submission_list(ctx: Ctx, Query(query): Query<SubmissionFilter>) -> Result<Page<Submission>> {
+async fn submission_list(ctx: Ctx, query: Query<SubmissionFilter>) -> Result<Page<Submission>> {
     service::list(&ctx, &query).await
 }
 
-async fn submission_get(ctx: Ctx, Path(path): Path<SubmissionPath>) -> Result<Submission> {
+async fn submission_get(ctx: Ctx, path: Path<SubmissionPath>) -> Result<Submission> {
     service::get(&ctx, &path.submission).await
 }
 
-async fn submission_delete(ctx: Ctx, Path(path): Path<SubmissionPath>, Query(query): Query<Decision>) -> Result<Submission> {
+async fn submission_delete(ctx: Ctx, path: Path<SubmissionPath>, query: Query<Decision>) -> Result<Submission> {
     service::decide(&ctx, &path.submission, &query).await
 }

@@ -42,49 +42,35 @@ impl From<SectionShorthandPath> for SectionUri {
     }
 }
 
-async fn section_create(
-    ctx: Ctx,
-    caller: Caller,
-    Path(path): Path<EventPath>,
-    Json(body): Json<SectionCreate>,
-) -> Result<Created<Section>> {
+async fn section_create(ctx: Ctx, caller: Caller, path: Path<EventPath>, body: Json<SectionCreate>) -> Result<Created<Section>> {
     Ok(Created(service::create(&ctx, &caller, path.event, &body).await?))
 }
 
-async fn section_get(ctx: Ctx, caller: Caller, Path(path): Path<SectionPath>) -> Result<Section> {
-    service::get(&ctx, &caller, path.into()).await
+async fn section_get(ctx: Ctx, caller: Caller, path: Path<SectionPath>) -> Result<Section> {
+    service::get(&ctx, &caller, path.0.into()).await
 }
 
-async fn section_update(
-    ctx: Ctx,
-    caller: Caller,
-    Path(path): Path<SectionPath>,
-    Json(body): Json<SectionUpdate>,
-) -> Result<Section> {
-    service::update(&ctx, &caller, path.into(), &body).await
+async fn section_update(ctx: Ctx, caller: Caller, path: Path<SectionPath>, body: Json<SectionUpdate>) -> Result<Section> {
+    service::update(&ctx, &caller, path.0.into(), &body).await
 }
 
-async fn section_delete(ctx: Ctx, caller: Caller, Path(path): Path<SectionPath>) -> Result<HttpResponseDeleted> {
-    service::delete(&ctx, &caller, path.into()).await.map(|()| HttpResponseDeleted())
+async fn section_delete(ctx: Ctx, caller: Caller, path: Path<SectionPath>) -> Result<HttpResponseDeleted> {
+    service::delete(&ctx, &caller, path.0.into()).await.map(|()| HttpResponseDeleted())
 }
 
-async fn section_shorthand_get(ctx: Ctx, caller: Caller, Path(path): Path<SectionShorthandPath>) -> Result<Section> {
-    service::get(&ctx, &caller, path.into()).await
+async fn section_shorthand_get(ctx: Ctx, caller: Caller, path: Path<SectionShorthandPath>) -> Result<Section> {
+    service::get(&ctx, &caller, path.0.into()).await
 }
 
 async fn section_shorthand_update(
     ctx: Ctx,
     caller: Caller,
-    Path(path): Path<SectionShorthandPath>,
-    Json(body): Json<SectionUpdate>,
+    path: Path<SectionShorthandPath>,
+    body: Json<SectionUpdate>,
 ) -> Result<Section> {
-    service::update(&ctx, &caller, path.into(), &body).await
+    service::update(&ctx, &caller, path.0.into(), &body).await
 }
 
-async fn section_shorthand_delete(
-    ctx: Ctx,
-    caller: Caller,
-    Path(path): Path<SectionShorthandPath>,
-) -> Result<HttpResponseDeleted> {
-    service::delete(&ctx, &caller, path.into()).await.map(|()| HttpResponseDeleted())
+async fn section_shorthand_delete(ctx: Ctx, caller: Caller, path: Path<SectionShorthandPath>) -> Result<HttpResponseDeleted> {
+    service::delete(&ctx, &caller, path.0.into()).await.map(|()| HttpResponseDeleted())
 }

@@ -28,53 +28,34 @@ pub fn register(routes: &mut Routes<App>) {
     );
 }
 
-async fn event_token_list(
-    ctx: Ctx,
-    caller: Caller,
-    Path(path): Path<EventPath>,
-    Query(query): Query<TokenFilter>,
-) -> Result<Page<Token>> {
+async fn event_token_list(ctx: Ctx, caller: Caller, path: Path<EventPath>, query: Query<TokenFilter>) -> Result<Page<Token>> {
     service::list(&ctx, &caller, path.event, &query).await
 }
 
-async fn event_token_create(
-    ctx: Ctx,
-    caller: Caller,
-    Path(path): Path<EventPath>,
-    Json(body): Json<TokenCreate>,
-) -> Result<Created<Token>> {
+async fn event_token_create(ctx: Ctx, caller: Caller, path: Path<EventPath>, body: Json<TokenCreate>) -> Result<Created<Token>> {
     Ok(Created(service::create(&ctx, &caller, path.event, &body).await?))
 }
 
-async fn event_token_get(ctx: Ctx, caller: Caller, Path(path): Path<TokenPath>) -> Result<Token> {
-    let TokenPath { event, token } = path;
+async fn event_token_get(ctx: Ctx, caller: Caller, path: Path<TokenPath>) -> Result<Token> {
+    let TokenPath { event, token } = path.0;
     service::get(&ctx, &caller, event, token).await
 }
 
-async fn event_token_update(
-    ctx: Ctx,
-    caller: Caller,
-    Path(path): Path<TokenPath>,
-    Json(body): Json<TokenUpdate>,
-) -> Result<Token> {
-    let TokenPath { event, token } = path;
+async fn event_token_update(ctx: Ctx, caller: Caller, path: Path<TokenPath>, body: Json<TokenUpdate>) -> Result<Token> {
+    let TokenPath { event, token } = path.0;
     service::update(&ctx, &caller, event, token, &body).await
 }
 
-async fn event_token_delete(ctx: Ctx, caller: Caller, Path(path): Path<TokenPath>) -> Result<HttpResponseDeleted> {
-    let TokenPath { event, token } = path;
+async fn event_token_delete(ctx: Ctx, caller: Caller, path: Path<TokenPath>) -> Result<HttpResponseDeleted> {
+    let TokenPath { event, token } = path.0;
     service::delete(&ctx, &caller, event, token).await.map(|()| HttpResponseDeleted())
 }
 
-async fn event_token_code_create(ctx: Ctx, caller: Caller, Path(path): Path<TokenPath>) -> Result<Token> {
-    let TokenPath { event, token } = path;
+async fn event_token_code_create(ctx: Ctx, caller: Caller, path: Path<TokenPath>) -> Result<Token> {
+    let TokenPath { event, token } = path.0;
     service::replace_code(&ctx, &caller, event, token).await
 }
 
-async fn token_authentication_get(
-    ctx: Ctx,
-    ClientAddress(address): ClientAddress,
-    Path(path): Path<CodePath>,
-) -> Result<TokenAuthentication> {
-    service::authenticate(&ctx, address, &path.code).await
+async fn token_authentication_get(ctx: Ctx, address: ClientAddress, path: Path<CodePath>) -> Result<TokenAuthentication> {
+    service::authenticate(&ctx, address.0, &path.code).await
 }

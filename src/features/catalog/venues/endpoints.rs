@@ -24,22 +24,22 @@ pub fn register(routes: &mut Routes<App>) {
     );
 }
 
-async fn venue_list(ctx: Ctx, Query(query): Query<VenueFilter>) -> Result<Page<Venue>> {
+async fn venue_list(ctx: Ctx, query: Query<VenueFilter>) -> Result<Page<Venue>> {
     service::list(&ctx, &query).await
 }
 
-async fn venue_create(ctx: Ctx, caller: Caller, Json(body): Json<VenueCreate>) -> Result<Created<Venue>> {
+async fn venue_create(ctx: Ctx, caller: Caller, body: Json<VenueCreate>) -> Result<Created<Venue>> {
     Ok(Created(service::create(&ctx, &caller, &body).await?))
 }
 
-async fn venue_get(ctx: Ctx, caller: Caller, Path(path): Path<VenuePath>) -> Result<Venue> {
+async fn venue_get(ctx: Ctx, caller: Caller, path: Path<VenuePath>) -> Result<Venue> {
     service::get(&ctx, &caller, path.venue).await
 }
 
-async fn venue_update(ctx: Ctx, Path(path): Path<VenuePath>, Json(body): Json<VenueUpdate>) -> Result<Venue> {
+async fn venue_update(ctx: Ctx, path: Path<VenuePath>, body: Json<VenueUpdate>) -> Result<Venue> {
     service::update(&ctx, path.venue, &body).await
 }
 
-async fn venue_delete(ctx: Ctx, Path(path): Path<VenuePath>) -> Result<HttpResponseDeleted> {
+async fn venue_delete(ctx: Ctx, path: Path<VenuePath>) -> Result<HttpResponseDeleted> {
     service::delete(&ctx, path.venue).await.map(|()| HttpResponseDeleted())
 }

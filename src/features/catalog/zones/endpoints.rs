@@ -23,22 +23,22 @@ pub fn register(routes: &mut Routes<App>) {
     );
 }
 
-async fn zone_list(ctx: Ctx, Query(paging): Query<PageRequest>) -> Result<Page<Zone>> {
-    service::list(&ctx, paging).await
+async fn zone_list(ctx: Ctx, paging: Query<PageRequest>) -> Result<Page<Zone>> {
+    service::list(&ctx, paging.0).await
 }
 
-async fn zone_create(ctx: Ctx, Json(body): Json<ZoneCreate>) -> Result<Created<Zone>> {
-    Ok(Created(service::create(&ctx, body).await?))
+async fn zone_create(ctx: Ctx, body: Json<ZoneCreate>) -> Result<Created<Zone>> {
+    Ok(Created(service::create(&ctx, body.0).await?))
 }
 
-async fn zone_get(ctx: Ctx, Path(path): Path<ZonePath>) -> Result<Zone> {
+async fn zone_get(ctx: Ctx, path: Path<ZonePath>) -> Result<Zone> {
     service::get(&ctx, path.zone).await
 }
 
-async fn zone_update(ctx: Ctx, Path(path): Path<ZonePath>, Json(body): Json<ZoneUpdate>) -> Result<Zone> {
+async fn zone_update(ctx: Ctx, path: Path<ZonePath>, body: Json<ZoneUpdate>) -> Result<Zone> {
     service::update(&ctx, path.zone, &body).await
 }
 
-async fn zone_delete(ctx: Ctx, Path(path): Path<ZonePath>) -> Result<HttpResponseDeleted> {
+async fn zone_delete(ctx: Ctx, path: Path<ZonePath>) -> Result<HttpResponseDeleted> {
     service::delete(&ctx, path.zone).await.map(|()| HttpResponseDeleted())
 }

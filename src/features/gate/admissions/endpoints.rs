@@ -43,8 +43,8 @@ pub fn register(routes: &mut Routes<App>) {
 async fn event_admission_list(
     ctx: Ctx,
     caller: Caller,
-    Path(path): Path<EventPath>,
-    Query(query): Query<AdmissionFilter>,
+    path: Path<EventPath>,
+    query: Query<AdmissionFilter>,
 ) -> Result<Page<Admission>> {
     service::list(&ctx, &caller, path.event, &query).await
 }
@@ -53,36 +53,31 @@ async fn event_admission_list(
 async fn event_admission_create(
     ctx: Ctx,
     caller: Caller,
-    Path(path): Path<EventPath>,
-    Json(body): Json<AdmissionCreate>,
+    path: Path<EventPath>,
+    body: Json<AdmissionCreate>,
 ) -> Result<HttpResponseCreated<Vec<Admission>>> {
-    Ok(HttpResponseCreated(redeem::admit(&ctx, caller, path.event, body).await?))
+    Ok(HttpResponseCreated(redeem::admit(&ctx, caller, path.event, body.0).await?))
 }
 
-async fn event_scan_create(
-    ctx: Ctx,
-    caller: Caller,
-    Path(path): Path<EventPath>,
-    Json(body): Json<AdmissionCreate>,
-) -> Result<Scan> {
-    redeem::scan(&ctx, caller, path.event, body).await
+async fn event_scan_create(ctx: Ctx, caller: Caller, path: Path<EventPath>, body: Json<AdmissionCreate>) -> Result<Scan> {
+    redeem::scan(&ctx, caller, path.event, body.0).await
 }
 
-async fn event_admission_get(ctx: Ctx, caller: Caller, Path(path): Path<AdmissionPath>) -> Result<Admission> {
-    let AdmissionPath { event, admission } = path;
+async fn event_admission_get(ctx: Ctx, caller: Caller, path: Path<AdmissionPath>) -> Result<Admission> {
+    let AdmissionPath { event, admission } = path.0;
     service::get(&ctx, &caller, event, admission).await
 }
 
-async fn event_admission_delete(ctx: Ctx, caller: Caller, Path(path): Path<AdmissionPath>) -> Result<HttpResponseDeleted> {
-    let AdmissionPath { event, admission } = path;
+async fn event_admission_delete(ctx: Ctx, caller: Caller, path: Path<AdmissionPath>) -> Result<HttpResponseDeleted> {
+    let AdmissionPath { event, admission } = path.0;
     undo::undo(&ctx, &caller, event, admission).await.map(|()| HttpResponseDeleted())
 }
 
 async fn event_offline_scan_create(
     ctx: Ctx,
     caller: Caller,
-    Path(path): Path<EventPath>,
-    Json(body): Json<OfflineScanCreate>,
+    path: Path<EventPath>,
+    body: Json<OfflineScanCreate>,
 ) -> Result<OfflineScanResult> {
     offline_scans::upload(&ctx, &caller, path.event, &body).await
 }
@@ -90,8 +85,8 @@ async fn event_offline_scan_create(
 async fn event_admission_conflict_list(
     ctx: Ctx,
     caller: Caller,
-    Path(path): Path<EventPath>,
-    Query(query): Query<ConflictFilter>,
+    path: Path<EventPath>,
+    query: Query<ConflictFilter>,
 ) -> Result<Page<AdmissionConflict>> {
     conflicts::list(&ctx, &caller, path.event, &query).await
 }

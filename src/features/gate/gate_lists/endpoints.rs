@@ -14,11 +14,6 @@ pub fn register(routes: &mut Routes<App>) {
     routes.add("Admissions", [get("event_gate_list_get", "/events/{event}/gate-list", event_gate_list_get)]);
 }
 
-async fn event_gate_list_get(
-    ctx: Ctx,
-    caller: Caller,
-    Path(path): Path<EventPath>,
-    Query(query): Query<GateListQuery>,
-) -> Result<GateList> {
+async fn event_gate_list_get(ctx: Ctx, caller: Caller, path: Path<EventPath>, query: Query<GateListQuery>) -> Result<GateList> {
     service::get(&ctx, &caller, path.event, &query).await
 }

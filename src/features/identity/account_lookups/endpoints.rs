@@ -12,6 +12,6 @@ pub fn register(routes: &mut Routes<App>) {
     routes.add("Accounts", [post("lookup_create", "/lookups", lookup_create)]);
 }
 
-async fn lookup_create(ctx: Ctx, Json(body): Json<LookupCreate>) -> Result<Lookup> {
-    service::look_up(&ctx, body).await
+async fn lookup_create(ctx: Ctx, body: Json<LookupCreate>) -> Result<Lookup> {
+    service::look_up(&ctx, body.0).await
 }

@@ -27,38 +27,38 @@ pub fn register(routes: &mut Routes<App>) {
     );
 }
 
-async fn account_list(ctx: Ctx, Query(query): Query<AccountFilter>) -> Result<Page<Account>> {
+async fn account_list(ctx: Ctx, query: Query<AccountFilter>) -> Result<Page<Account>> {
     service::list(&ctx, &query).await
 }
 
 async fn account_create(
     ctx: Ctx,
     caller: Caller,
-    ClientAddress(address): ClientAddress,
-    AcceptedLanguage(language): AcceptedLanguage,
-    Json(body): Json<AccountCreate>,
+    address: ClientAddress,
+    language: AcceptedLanguage,
+    body: Json<AccountCreate>,
 ) -> Result<Created<Account>> {
-    Ok(Created(service::sign_up(&ctx, &caller, address, language, body).await?))
+    Ok(Created(service::sign_up(&ctx, &caller, address.0, language.0, body.0).await?))
 }
 
-async fn account_get(ctx: Ctx, caller: Caller, Path(path): Path<AccountPath>) -> Result<Account> {
+async fn account_get(ctx: Ctx, caller: Caller, path: Path<AccountPath>) -> Result<Account> {
     service::get(&ctx, &caller, &path.number).await
 }
 
 async fn account_update(
     ctx: Ctx,
     caller: Caller,
-    ClientAddress(address): ClientAddress,
-    Path(path): Path<AccountPath>,
-    Json(body): Json<AccountUpdate>,
+    address: ClientAddress,
+    path: Path<AccountPath>,
+    body: Json<AccountUpdate>,
 ) -> Result<Account> {
-    service::update(&ctx, &caller, address, &path.number, body).await
+    service::update(&ctx, &caller, address.0, &path.number, body.0).await
 }
 
-async fn account_toggle_create(ctx: Ctx, caller: Caller, Path(path): Path<AccountPath>) -> Result<Account> {
+async fn account_toggle_create(ctx: Ctx, caller: Caller, path: Path<AccountPath>) -> Result<Account> {
     lifecycle::toggle(&ctx, &caller, &path.number).await
 }
 
-async fn account_deletion_create(ctx: Ctx, caller: Caller, Path(path): Path<AccountPath>) -> Result<Account> {
+async fn account_deletion_create(ctx: Ctx, caller: Caller, path: Path<AccountPath>) -> Result<Account> {
     lifecycle::request_deletion(&ctx, &caller, &path.number).await
 }

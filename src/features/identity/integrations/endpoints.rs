@@ -22,22 +22,18 @@ pub fn register(routes: &mut Routes<App>) {
     );
 }
 
-async fn integration_list(ctx: Ctx, Query(query): Query<PageRequest>) -> Result<Page<Integration>> {
-    service::list(&ctx, query).await
+async fn integration_list(ctx: Ctx, query: Query<PageRequest>) -> Result<Page<Integration>> {
+    service::list(&ctx, query.0).await
 }
 
-async fn integration_create(
-    ctx: Ctx,
-    caller: Caller,
-    Json(body): Json<IntegrationCreate>,
-) -> Result<Created<IntegrationWithKey>> {
-    Ok(Created(service::create(&ctx, &caller, body).await?))
+async fn integration_create(ctx: Ctx, caller: Caller, body: Json<IntegrationCreate>) -> Result<Created<IntegrationWithKey>> {
+    Ok(Created(service::create(&ctx, &caller, body.0).await?))
 }
 
-async fn integration_get(ctx: Ctx, Path(path): Path<IntegrationPath>) -> Result<Integration> {
+async fn integration_get(ctx: Ctx, path: Path<IntegrationPath>) -> Result<Integration> {
     service::get(&ctx, path.integration).await
 }
 
-async fn integration_delete(ctx: Ctx, Path(path): Path<IntegrationPath>) -> Result<HttpResponseDeleted> {
+async fn integration_delete(ctx: Ctx, path: Path<IntegrationPath>) -> Result<HttpResponseDeleted> {
     service::delete(&ctx, path.integration).await.map(|()| HttpResponseDeleted())
 }

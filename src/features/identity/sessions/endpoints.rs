@@ -31,17 +31,13 @@ pub fn register(routes: &mut Routes<App>) {
     );
 }
 
-async fn session_create(
-    ctx: Ctx,
-    ClientAddress(address): ClientAddress,
-    Json(body): Json<SessionCreate>,
-) -> Result<Created<Session>> {
-    Ok(Created(service::open(&ctx, address, body).await?))
+async fn session_create(ctx: Ctx, address: ClientAddress, body: Json<SessionCreate>) -> Result<Created<Session>> {
+    Ok(Created(service::open(&ctx, address.0, body.0).await?))
 }
 
 /// The database stores only the hash of a key, so the key in the response comes from the request.
-async fn session_active_get(ctx: Ctx, caller: Caller, ApiKey(key): ApiKey) -> Result<Session> {
-    service::active(&ctx, &caller, key).await
+async fn session_active_get(ctx: Ctx, caller: Caller, key: ApiKey) -> Result<Session> {
+    service::active(&ctx, &caller, key.0).await
 }
 
 async fn session_active_delete(ctx: Ctx, caller: Caller) -> Result<HttpResponseDeleted> {
@@ -51,16 +47,16 @@ async fn session_active_delete(ctx: Ctx, caller: Caller) -> Result<HttpResponseD
 async fn account_session_list(
     ctx: Ctx,
     caller: Caller,
-    Path(path): Path<AccountPath>,
-    Query(query): Query<PageRequest>,
+    path: Path<AccountPath>,
+    query: Query<PageRequest>,
 ) -> Result<Page<AccountSession>> {
-    service::list(&ctx, &caller, &path.number, query).await
+    service::list(&ctx, &caller, &path.number, query.0).await
 }
 
-async fn account_session_get(ctx: Ctx, caller: Caller, Path(path): Path<SessionPath>) -> Result<AccountSession> {
+async fn account_session_get(ctx: Ctx, caller: Caller, path: Path<SessionPath>) -> Result<AccountSession> {
     service::get(&ctx, &caller, &path).await
 }
 
-async fn account_session_delete(ctx: Ctx, caller: Caller, Path(path): Path<SessionPath>) -> Result<HttpResponseDeleted> {
+async fn account_session_delete(ctx: Ctx, caller: Caller, path: Path<SessionPath>) -> Result<HttpResponseDeleted> {
     service::revoke_one(&ctx, &caller, &path).await.map(|()| HttpResponseDeleted())
 }

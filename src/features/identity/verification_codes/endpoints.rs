@@ -27,44 +27,30 @@ pub fn register(routes: &mut Routes<App>) {
     );
 }
 
-async fn verification_create(
-    ctx: Ctx,
-    ClientAddress(address): ClientAddress,
-    Json(body): Json<VerificationCreate>,
-) -> Result<Created<Verification>> {
-    Ok(Created(service::request(&ctx, CodePurpose::Verification, address, &body.email).await?.into()))
+async fn verification_create(ctx: Ctx, address: ClientAddress, body: Json<VerificationCreate>) -> Result<Created<Verification>> {
+    Ok(Created(service::request(&ctx, CodePurpose::Verification, address.0, &body.email).await?.into()))
 }
 
-async fn verification_get(ctx: Ctx, Path(path): Path<VerificationPath>) -> Result<Verification> {
-    let code = service::get(&ctx, CodePurpose::Verification, path.verification).await?;
+async fn verification_get(ctx: Ctx, path: Path<VerificationPath>) -> Result<Verification> {
+    let code = service::get(&ctx, CodePurpose::Verification, path.0.verification).await?;
     Ok(code.into())
 }
 
-async fn verification_update(
-    ctx: Ctx,
-    Path(path): Path<VerificationPath>,
-    Json(body): Json<VerificationUpdate>,
-) -> Result<Verification> {
-    let identifier = path.verification;
-    let code = service::redeem(&ctx, CodePurpose::Verification, identifier, body.code, None).await?;
+async fn verification_update(ctx: Ctx, path: Path<VerificationPath>, body: Json<VerificationUpdate>) -> Result<Verification> {
+    let code = service::redeem(&ctx, CodePurpose::Verification, path.0.verification, body.0.code, None).await?;
     Ok(code.into())
 }
 
-async fn reset_create(ctx: Ctx, ClientAddress(address): ClientAddress, Json(body): Json<ResetCreate>) -> Result<Created<Reset>> {
-    Ok(Created(service::request(&ctx, CodePurpose::Reset, address, &body.email).await?.into()))
+async fn reset_create(ctx: Ctx, address: ClientAddress, body: Json<ResetCreate>) -> Result<Created<Reset>> {
+    Ok(Created(service::request(&ctx, CodePurpose::Reset, address.0, &body.email).await?.into()))
 }
 
-async fn reset_get(ctx: Ctx, Path(path): Path<ResetPath>) -> Result<Reset> {
-    Ok(service::get(&ctx, CodePurpose::Reset, path.reset).await?.into())
+async fn reset_get(ctx: Ctx, path: Path<ResetPath>) -> Result<Reset> {
+    Ok(service::get(&ctx, CodePurpose::Reset, path.0.reset).await?.into())
 }
 
-async fn reset_update(
-    ctx: Ctx,
-    ClientAddress(address): ClientAddress,
-    Path(path): Path<ResetPath>,
-    Json(body): Json<ResetUpdate>,
-) -> Result<Reset> {
-    let ResetUpdate { code, password } = body;
-    let code = service::redeem(&ctx, CodePurpose::Reset, path.reset, code, Some((password.0, address))).await?;
+async fn reset_update(ctx: Ctx, address: ClientAddress, path: Path<ResetPath>, body: Json<ResetUpdate>) -> Result<Reset> {
+    let ResetUpdate { code, password } = body.0;
+    let code = service::redeem(&ctx, CodePurpose::Reset, path.0.reset, code, Some((password.0, address.0))).await?;
     Ok(code.into())
 }

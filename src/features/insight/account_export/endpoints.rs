@@ -16,8 +16,8 @@ pub fn register(routes: &mut Routes<App>) {
 async fn account_export_get(
     ctx: Ctx,
     caller: Caller,
-    Path(path): Path<ExportPath>,
-    Query(query): Query<ExportQuery>,
+    path: Path<ExportPath>,
+    query: Query<ExportQuery>,
 ) -> Result<AccountExport> {
     service::page(&ctx, &caller, &path.number, query.after.as_ref()).await
 }

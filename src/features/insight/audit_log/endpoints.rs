@@ -13,6 +13,6 @@ pub fn register(routes: &mut Routes<App>) {
     routes.add("Audit", [get("audit_list", "/audit", audit_list)]);
 }
 
-async fn audit_list(ctx: Ctx, Query(query): Query<AuditFilter>) -> Result<Page<AuditEntry>> {
+async fn audit_list(ctx: Ctx, query: Query<AuditFilter>) -> Result<Page<AuditEntry>> {
     service::list(&ctx, &query).await
 }

@@ -22,19 +22,19 @@ pub fn register(routes: &mut Routes<App>) {
     );
 }
 
-async fn event_order_export_get(ctx: Ctx, caller: Caller, Path(path): Path<EventPath>) -> Result<StreamedFile> {
+async fn event_order_export_get(ctx: Ctx, caller: Caller, path: Path<EventPath>) -> Result<StreamedFile> {
     service::orders(&ctx, &caller, path.event).await
 }
 
-async fn event_ticket_export_get(ctx: Ctx, caller: Caller, Path(path): Path<EventPath>) -> Result<StreamedFile> {
+async fn event_ticket_export_get(ctx: Ctx, caller: Caller, path: Path<EventPath>) -> Result<StreamedFile> {
     service::tickets(&ctx, &caller, path.event).await
 }
 
 async fn host_transaction_export_get(
     ctx: Ctx,
     caller: Caller,
-    Path(path): Path<HostPath>,
-    Query(query): Query<LedgerFilter>,
+    path: Path<HostPath>,
+    query: Query<LedgerFilter>,
 ) -> Result<StreamedFile> {
     service::ledger(&ctx, &caller, path.host, &query).await
 }

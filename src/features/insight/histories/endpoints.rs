@@ -21,10 +21,10 @@ pub fn register(routes: &mut Routes<App>) {
     );
 }
 
-async fn order_history_get(ctx: Ctx, caller: Caller, Path(path): Path<OrderPath>) -> Result<OrderHistory> {
+async fn order_history_get(ctx: Ctx, caller: Caller, path: Path<OrderPath>) -> Result<OrderHistory> {
     service::order(&ctx, &caller, path.order.0).await
 }
 
-async fn account_history_get(ctx: Ctx, caller: Caller, Path(path): Path<AccountPath>) -> Result<AccountHistory> {
+async fn account_history_get(ctx: Ctx, caller: Caller, path: Path<AccountPath>) -> Result<AccountHistory> {
     service::account(&ctx, &caller, &path.number).await
 }

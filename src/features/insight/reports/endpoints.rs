@@ -24,28 +24,23 @@ pub fn register(routes: &mut Routes<App>) {
     );
 }
 
-async fn host_statistics_get(ctx: Ctx, caller: Caller, Path(path): Path<HostPath>) -> Result<HostStatistics> {
+async fn host_statistics_get(ctx: Ctx, caller: Caller, path: Path<HostPath>) -> Result<HostStatistics> {
     service::host_statistics(&ctx, &caller, path.host).await
 }
 
-async fn event_statistics_get(ctx: Ctx, caller: Caller, Path(path): Path<EventPath>) -> Result<EventStatistics> {
+async fn event_statistics_get(ctx: Ctx, caller: Caller, path: Path<EventPath>) -> Result<EventStatistics> {
     service::event_statistics(&ctx, &caller, path.event).await
 }
 
-async fn event_sales_get(
-    ctx: Ctx,
-    caller: Caller,
-    Path(path): Path<EventPath>,
-    Query(query): Query<SalesFilter>,
-) -> Result<EventSales> {
+async fn event_sales_get(ctx: Ctx, caller: Caller, path: Path<EventPath>, query: Query<SalesFilter>) -> Result<EventSales> {
     service::event_sales(&ctx, &caller, path.event, &query).await
 }
 
 async fn event_sales_day_list(
     ctx: Ctx,
     caller: Caller,
-    Path(path): Path<EventPath>,
-    Query(query): Query<SalesDayFilter>,
+    path: Path<EventPath>,
+    query: Query<SalesDayFilter>,
 ) -> Result<Page<SalesDay>> {
     service::event_sales_by_day(&ctx, &caller, path.event, &query).await
 }

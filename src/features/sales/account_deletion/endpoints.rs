@@ -18,6 +18,6 @@ pub fn register(routes: &mut Routes<App>) {
     );
 }
 
-async fn account_delete(ctx: Ctx, caller: Caller, Path(path): Path<AccountPath>) -> Result<HttpResponseDeleted> {
+async fn account_delete(ctx: Ctx, caller: Caller, path: Path<AccountPath>) -> Result<HttpResponseDeleted> {
     service::delete(&ctx, &caller, &path.number).await.map(|()| HttpResponseDeleted())
 }

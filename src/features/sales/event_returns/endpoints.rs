@@ -27,21 +27,21 @@ pub fn register(routes: &mut Routes<App>) {
 async fn event_return_list(
     ctx: Ctx,
     caller: Caller,
-    Path(path): Path<EventPath>,
-    Query(paging): Query<PageRequest>,
+    path: Path<EventPath>,
+    paging: Query<PageRequest>,
 ) -> Result<Page<EventReturn>> {
-    service::list(&ctx, &caller, path.event, paging).await
+    service::list(&ctx, &caller, path.event, paging.0).await
 }
 
 async fn event_return_create(
     ctx: Ctx,
     caller: Caller,
-    Path(path): Path<EventPath>,
-    Json(body): Json<EventReturnCreate>,
+    path: Path<EventPath>,
+    body: Json<EventReturnCreate>,
 ) -> Result<Created<EventReturn>> {
-    Ok(Created(service::create(&ctx, &caller, path.event, body).await?))
+    Ok(Created(service::create(&ctx, &caller, path.event, body.0).await?))
 }
 
-async fn event_return_get(ctx: Ctx, caller: Caller, Path(path): Path<EventReturnPath>) -> Result<EventReturn> {
+async fn event_return_get(ctx: Ctx, caller: Caller, path: Path<EventReturnPath>) -> Result<EventReturn> {
     service::get(&ctx, &caller, path.event, path.entry).await
 }

@@ -22,19 +22,19 @@ pub fn register(routes: &mut Routes<App>) {
     );
 }
 
-async fn transaction_list(ctx: Ctx, Query(query): Query<TransactionFilter>) -> Result<Page<Transaction>> {
+async fn transaction_list(ctx: Ctx, query: Query<TransactionFilter>) -> Result<Page<Transaction>> {
     service::list(&ctx, &query).await
 }
 
-async fn transaction_get(ctx: Ctx, Path(path): Path<TransactionPath>) -> Result<Transaction> {
+async fn transaction_get(ctx: Ctx, path: Path<TransactionPath>) -> Result<Transaction> {
     service::get(&ctx, path.transaction).await
 }
 
 async fn host_transaction_list(
     ctx: Ctx,
     caller: Caller,
-    Path(path): Path<HostPath>,
-    Query(query): Query<TransactionFilter>,
+    path: Path<HostPath>,
+    query: Query<TransactionFilter>,
 ) -> Result<Page<Transaction>> {
     service::list_of_host(&ctx, &caller, path.host, &query).await
 }

@@ -70,98 +70,73 @@ pub fn register(routes: &mut Routes<App>) {
     );
 }
 
-async fn order_list(ctx: Ctx, caller: Caller, Query(query): Query<OrderFilter>) -> Result<Page<Order>> {
+async fn order_list(ctx: Ctx, caller: Caller, query: Query<OrderFilter>) -> Result<Page<Order>> {
     service::list(&ctx, &caller, &query).await
 }
 
-async fn order_create(ctx: Ctx, caller: Caller, Json(body): Json<OrderCreate>) -> Result<Created<Order>> {
-    Ok(Created(placement::place(&ctx, caller, body).await?))
+async fn order_create(ctx: Ctx, caller: Caller, body: Json<OrderCreate>) -> Result<Created<Order>> {
+    Ok(Created(placement::place(&ctx, caller, body.0).await?))
 }
 
-async fn quote_create(ctx: Ctx, caller: Caller, Json(body): Json<QuoteCreate>) -> Result<Quote> {
+async fn quote_create(ctx: Ctx, caller: Caller, body: Json<QuoteCreate>) -> Result<Quote> {
     quotes::create(&ctx, &caller, &body).await
 }
 
-async fn order_get(ctx: Ctx, caller: Caller, Path(path): Path<OrderPath>) -> Result<Order> {
+async fn order_get(ctx: Ctx, caller: Caller, path: Path<OrderPath>) -> Result<Order> {
     service::get(&ctx, &caller, path.order.0).await
 }
 
-async fn order_cancellation_create(ctx: Ctx, caller: Caller, Path(path): Path<OrderPath>) -> Result<Order> {
+async fn order_cancellation_create(ctx: Ctx, caller: Caller, path: Path<OrderPath>) -> Result<Order> {
     service::cancel(&ctx, &caller, path.order.0).await
 }
 
 async fn order_return_list(
     ctx: Ctx,
     caller: Caller,
-    Path(path): Path<OrderPath>,
-    Query(paging): Query<PageRequest>,
+    path: Path<OrderPath>,
+    paging: Query<PageRequest>,
 ) -> Result<Page<OrderReturn>> {
-    returns::list(&ctx, &caller, path.order.0, paging).await
+    returns::list(&ctx, &caller, path.order.0, paging.0).await
 }
 
-async fn order_return_get(ctx: Ctx, caller: Caller, Path(path): Path<OrderReturnPath>) -> Result<OrderReturn> {
+async fn order_return_get(ctx: Ctx, caller: Caller, path: Path<OrderReturnPath>) -> Result<OrderReturn> {
     returns::get(&ctx, &caller, path.order.0, path.entry).await
 }
 
-async fn order_return_create(
-    ctx: Ctx,
-    caller: Caller,
-    Path(path): Path<OrderPath>,
-    Json(body): Json<OrderReturnCreate>,
-) -> Result<Order> {
+async fn order_return_create(ctx: Ctx, caller: Caller, path: Path<OrderPath>, body: Json<OrderReturnCreate>) -> Result<Order> {
     revocation::return_tickets(&ctx, &caller, path.order.0, &body).await
 }
 
-async fn order_void_list(
-    ctx: Ctx,
-    caller: Caller,
-    Path(path): Path<OrderPath>,
-    Query(paging): Query<PageRequest>,
-) -> Result<Page<OrderVoid>> {
-    voids::list(&ctx, &caller, path.order.0, paging).await
+async fn order_void_list(ctx: Ctx, caller: Caller, path: Path<OrderPath>, paging: Query<PageRequest>) -> Result<Page<OrderVoid>> {
+    voids::list(&ctx, &caller, path.order.0, paging.0).await
 }
 
-async fn order_void_create(
-    ctx: Ctx,
-    caller: Caller,
-    Path(path): Path<OrderPath>,
-    Json(body): Json<OrderVoidCreate>,
-) -> Result<Order> {
+async fn order_void_create(ctx: Ctx, caller: Caller, path: Path<OrderPath>, body: Json<OrderVoidCreate>) -> Result<Order> {
     revocation::void(&ctx, &caller, path.order.0, &body).await
 }
 
 async fn account_order_list(
     ctx: Ctx,
     caller: Caller,
-    Path(path): Path<AccountPath>,
-    Query(query): Query<AccountOrderFilter>,
+    path: Path<AccountPath>,
+    query: Query<AccountOrderFilter>,
 ) -> Result<Page<Order>> {
     service::list_of_account(&ctx, &caller, &path.number, &query).await
 }
 
-async fn event_order_list(
-    ctx: Ctx,
-    caller: Caller,
-    Path(path): Path<EventPath>,
-    Query(query): Query<HostOrderFilter>,
-) -> Result<Page<Order>> {
+async fn event_order_list(ctx: Ctx, caller: Caller, path: Path<EventPath>, query: Query<HostOrderFilter>) -> Result<Page<Order>> {
     hosts_orders::list_of_event(&ctx, &caller, path.event, &query).await
 }
 
-async fn host_order_list(
-    ctx: Ctx,
-    caller: Caller,
-    Path(path): Path<HostPath>,
-    Query(query): Query<HostOrderFilter>,
-) -> Result<Page<Order>> {
+async fn host_order_list(ctx: Ctx, caller: Caller, path: Path<HostPath>, query: Query<HostOrderFilter>) -> Result<Page<Order>> {
     hosts_orders::list_of_host(&ctx, &caller, path.host, &query).await
 }
 
 async fn event_complimentary_order_create(
     ctx: Ctx,
     caller: Caller,
-    Path(path): Path<EventPath>,
-    Json(body): Json<ComplimentaryOrderCreate>,
+    path: Path<EventPath>,
+    body: Json<ComplimentaryOrderCreate>,
 ) -> Result<Created<Order>> {
-    Ok(Created(complimentary::create(&ctx, caller, path.event, body).await?))
+    Ok(Created(complimentary::create(&ctx, caller, path.event, body.0).await?))
 }

@@ -28,21 +28,21 @@ pub fn register(routes: &mut Routes<App>) {
 async fn order_payment_list(
     ctx: Ctx,
     caller: Caller,
-    Path(path): Path<PaymentsPath>,
-    Query(paging): Query<PageRequest>,
+    path: Path<PaymentsPath>,
+    paging: Query<PageRequest>,
 ) -> Result<Page<Payment>> {
-    service::list(&ctx, &caller, path.order.0, paging).await
+    service::list(&ctx, &caller, path.order.0, paging.0).await
 }
 
 async fn order_payment_create(
     ctx: Ctx,
     caller: Caller,
-    Path(path): Path<PaymentsPath>,
-    Json(body): Json<PaymentCreate>,
+    path: Path<PaymentsPath>,
+    body: Json<PaymentCreate>,
 ) -> Result<Created<Payment>> {
-    Ok(Created(service::create(&ctx, caller, path.order.0, body).await?))
+    Ok(Created(service::create(&ctx, caller, path.order.0, body.0).await?))
 }
 
-async fn order_payment_get(ctx: Ctx, caller: Caller, Path(path): Path<PaymentPath>) -> Result<Payment> {
+async fn order_payment_get(ctx: Ctx, caller: Caller, path: Path<PaymentPath>) -> Result<Payment> {
     service::get(&ctx, &caller, path.order.0, path.payment).await
 }

@@ -17,7 +17,7 @@ pub fn register(routes: &mut Routes<App>) {
     );
 }
 
-async fn order_document_get(ctx: Ctx, caller: Caller, Path(path): Path<OrderPath>) -> Result<FileResponse> {
+async fn order_document_get(ctx: Ctx, caller: Caller, path: Path<OrderPath>) -> Result<FileResponse> {
     let content = service::of_order(&ctx, &caller, path.order.0).await?;
     // The codes admit everybody who has them.
     Ok(FileResponse { content, media_type: "application/pdf", name: "tickets.pdf", is_secret: true })

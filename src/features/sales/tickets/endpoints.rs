@@ -38,36 +38,36 @@ pub fn register(routes: &mut Routes<App>) {
 async fn event_ticket_list(
     ctx: Ctx,
     caller: Caller,
-    Path(path): Path<EventPath>,
-    Query(query): Query<EventTicketFilter>,
+    path: Path<EventPath>,
+    query: Query<EventTicketFilter>,
 ) -> Result<SerializedJson<Page<Ticket>>> {
-    event_lists::list(&ctx, caller, path.event, query).await
+    event_lists::list(&ctx, caller, path.event, query.0).await
 }
 
 async fn account_ticket_list(
     ctx: Ctx,
     caller: Caller,
-    Path(path): Path<AccountPath>,
-    Query(query): Query<PageRequest>,
+    path: Path<AccountPath>,
+    query: Query<PageRequest>,
 ) -> Result<Page<Ticket>> {
-    service::list_of_account(&ctx, &caller, &path.number, query).await
+    service::list_of_account(&ctx, &caller, &path.number, query.0).await
 }
 
-async fn ticket_get(ctx: Ctx, caller: Caller, Path(path): Path<TicketPath>) -> Result<Ticket> {
+async fn ticket_get(ctx: Ctx, caller: Caller, path: Path<TicketPath>) -> Result<Ticket> {
     service::get(&ctx, &caller, path.ticket).await
 }
 
-async fn ticket_code_get(ctx: Ctx, caller: Caller, Path(path): Path<TicketPath>) -> Result<TicketCode> {
+async fn ticket_code_get(ctx: Ctx, caller: Caller, path: Path<TicketPath>) -> Result<TicketCode> {
     code::get(&ctx, &caller, path.ticket).await
 }
 
 async fn ticket_code_image_get(
     ctx: Ctx,
     caller: Caller,
-    Path(path): Path<TicketCodeImagePath>,
-    Query(query): Query<TicketCodeImageQuery>,
+    path: Path<TicketCodeImagePath>,
+    query: Query<TicketCodeImageQuery>,
 ) -> Result<ImageResponse> {
-    let TicketCodeImagePath { ticket, format } = path;
+    let TicketCodeImagePath { ticket, format } = path.0;
     let image = code::get_image(&ctx, &caller, ticket, format, query.size.0).await?;
     Ok(ImageResponse { image, cache_control: CODE_CACHE_CONTROL })
 }

@@ -28,31 +28,31 @@ pub fn register(routes: &mut Routes<App>) {
     );
 }
 
-async fn transfer_create(ctx: Ctx, caller: Caller, Json(body): Json<TransferCreate>) -> Result<Created<Transfer>> {
+async fn transfer_create(ctx: Ctx, caller: Caller, body: Json<TransferCreate>) -> Result<Created<Transfer>> {
     Ok(Created(service::create(&ctx, &caller, &body).await?))
 }
 
-async fn transfer_get(ctx: Ctx, caller: Caller, Path(path): Path<TransferPath>) -> Result<Transfer> {
+async fn transfer_get(ctx: Ctx, caller: Caller, path: Path<TransferPath>) -> Result<Transfer> {
     service::get(&ctx, &caller, path.transfer).await
 }
 
-async fn transfer_delete(ctx: Ctx, caller: Caller, Path(path): Path<TransferPath>) -> Result<HttpResponseDeleted> {
+async fn transfer_delete(ctx: Ctx, caller: Caller, path: Path<TransferPath>) -> Result<HttpResponseDeleted> {
     service::cancel(&ctx, &caller, path.transfer).await.map(|()| HttpResponseDeleted())
 }
 
-async fn transfer_claim_create(ctx: Ctx, caller: Caller, Path(path): Path<TransferPath>) -> Result<Transfer> {
+async fn transfer_claim_create(ctx: Ctx, caller: Caller, path: Path<TransferPath>) -> Result<Transfer> {
     service::claim(&ctx, &caller, path.transfer).await
 }
 
-async fn transfer_rejection_create(ctx: Ctx, caller: Caller, Path(path): Path<TransferPath>) -> Result<Transfer> {
+async fn transfer_rejection_create(ctx: Ctx, caller: Caller, path: Path<TransferPath>) -> Result<Transfer> {
     service::reject(&ctx, &caller, path.transfer).await
 }
 
 async fn account_transfer_list(
     ctx: Ctx,
     caller: Caller,
-    Path(path): Path<AccountPath>,
-    Query(query): Query<TransferFilter>,
+    path: Path<AccountPath>,
+    query: Query<TransferFilter>,
 ) -> Result<Page<Transfer>> {
     service::list_of_account(&ctx, &caller, &path.number, &query, SortOrder::Asc).await
 }

@@ -52,38 +52,34 @@ pub fn register(routes: &mut Routes<App>) {
 async fn section_waiting_entry_list(
     ctx: Ctx,
     caller: Caller,
-    Path(path): Path<SectionPath>,
-    Query(paging): Query<PageRequest>,
+    path: Path<SectionPath>,
+    paging: Query<PageRequest>,
 ) -> Result<Page<WaitingEntry>> {
-    service::list_of_section(&ctx, &caller, path.into(), paging).await
+    service::list_of_section(&ctx, &caller, path.0.into(), paging.0).await
 }
 
 async fn section_waiting_entry_create(
     ctx: Ctx,
     caller: Caller,
-    Path(path): Path<SectionPath>,
-    Json(body): Json<WaitingEntryCreate>,
+    path: Path<SectionPath>,
+    body: Json<WaitingEntryCreate>,
 ) -> Result<Created<WaitingEntry>> {
-    Ok(Created(service::join(&ctx, &caller, path.into(), &body).await?))
+    Ok(Created(service::join(&ctx, &caller, path.0.into(), &body).await?))
 }
 
-async fn section_waiting_entry_get(ctx: Ctx, caller: Caller, Path(path): Path<WaitingEntryPath>) -> Result<WaitingEntry> {
+async fn section_waiting_entry_get(ctx: Ctx, caller: Caller, path: Path<WaitingEntryPath>) -> Result<WaitingEntry> {
     service::get(&ctx, &caller, &path).await
 }
 
-async fn section_waiting_entry_delete(
-    ctx: Ctx,
-    caller: Caller,
-    Path(path): Path<WaitingEntryPath>,
-) -> Result<HttpResponseDeleted> {
+async fn section_waiting_entry_delete(ctx: Ctx, caller: Caller, path: Path<WaitingEntryPath>) -> Result<HttpResponseDeleted> {
     service::leave(&ctx, &caller, &path).await.map(|()| HttpResponseDeleted())
 }
 
 async fn account_waiting_entry_list(
     ctx: Ctx,
     caller: Caller,
-    Path(path): Path<AccountPath>,
-    Query(paging): Query<PageRequest>,
+    path: Path<AccountPath>,
+    paging: Query<PageRequest>,
 ) -> Result<Page<WaitingEntry>> {
-    service::list_of_account(&ctx, &caller, &path.number, paging).await
+    service::list_of_account(&ctx, &caller, &path.number, paging.0).await
 }
