@@ -2,8 +2,9 @@
 
 use boxoffice_http::error::Result;
 
-use super::model::{AccountExport, ExportPath, ExportQuery};
+use super::model::{AccountExport, ExportQuery};
 use super::service;
+use crate::features::identity::accounts::AccountPath;
 use crate::kernel::auth::Caller;
 use crate::kernel::http::{Path, Query, Routes, get};
 use crate::state::{App, Ctx};
@@ -16,7 +17,7 @@ pub fn register(routes: &mut Routes<App>) {
 async fn account_export_get(
     ctx: Ctx,
     caller: Caller,
-    path: Path<ExportPath>,
+    path: Path<AccountPath>,
     query: Query<ExportQuery>,
 ) -> Result<AccountExport> {
     service::page(&ctx, &caller, &path.number, query.after.as_ref()).await

@@ -5,19 +5,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::features::identity::accounts::AccountNumber;
 use crate::kernel::types::api_types::{DateTime, NullableField, Uri};
 
 string_newtype!(
     /// The position of a page: the number of its first table, and of the first row in that table.
     ExportPosition, None, Some(r"^\d{1,3}-\d{1,12}$"), None, None
 );
-
-#[derive(Debug, Deserialize, JsonSchema)]
-pub struct ExportPath {
-    /// Account number.
-    pub number: AccountNumber,
-}
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct ExportQuery {

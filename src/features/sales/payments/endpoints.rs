@@ -2,9 +2,10 @@
 
 use boxoffice_http::error::{Code, Result};
 
-use super::model::{Payment, PaymentCreate, PaymentPath, PaymentsPath};
+use super::model::{Payment, PaymentCreate, PaymentPath};
 use super::service;
 use crate::features::codes;
+use crate::features::sales::orders::OrderPath;
 use crate::kernel::auth::Caller;
 use crate::kernel::http::{Created, Json, Path, Query, Routes, get, post};
 use crate::kernel::types::paging::{Page, PageRequest};
@@ -28,7 +29,7 @@ pub fn register(routes: &mut Routes<App>) {
 async fn order_payment_list(
     ctx: Ctx,
     caller: Caller,
-    path: Path<PaymentsPath>,
+    path: Path<OrderPath>,
     paging: Query<PageRequest>,
 ) -> Result<Page<Payment>> {
     service::list(&ctx, &caller, path.order.0, paging.0).await
@@ -37,7 +38,7 @@ async fn order_payment_list(
 async fn order_payment_create(
     ctx: Ctx,
     caller: Caller,
-    path: Path<PaymentsPath>,
+    path: Path<OrderPath>,
     body: Json<PaymentCreate>,
 ) -> Result<Created<Payment>> {
     Ok(Created(service::create(&ctx, caller, path.order.0, body.0).await?))

@@ -80,11 +80,6 @@ pub struct Payment {
 has_location!(Payment);
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub struct PaymentsPath {
-    pub order: IdText,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
 pub struct PaymentPath {
     pub order: IdText,
     pub payment: Id,
