@@ -15,7 +15,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::registry::{Registry, Unit};
+use prometheus_client::registry::{Metric, Registry, Unit};
 
 use super::db::{DatabaseMetrics, Label, PoolStatus, durations};
 use super::worker_pool::WorkerPoolStatus;
@@ -26,60 +26,48 @@ pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; cha
 /// A gauge of a value that is not whole.
 pub type FloatGauge = Gauge<f64, AtomicU64>;
 
-/// Every metric of the server.
+/// Every metric of the server. [`Metrics::new`] has the help texts.
 #[derive(Debug)]
 pub struct Metrics {
     registry: Registry,
     /// 1, with the version of the program.
     build: Family<Label, Gauge>,
     requests: Family<RequestLabels, Histogram>,
-    /// Runs of jobs.
-    pub jobs: JobMetrics,
-    /// Requests in flight.
     in_flight: Gauge,
     /// Requests that count toward the limit.
     in_progress: Gauge,
-    /// The limit of requests in progress.
     max_requests: Gauge,
-    /// Open connections.
     connections: Gauge,
-    /// The limit of open connections.
     max_connections: Gauge,
-    /// Connections that were closed at a limit.
     closed_connections: Family<Label, Counter>,
-    /// Mails that wait to be delivered.
-    mails: Gauge,
-    /// Age of the oldest of these mails, in seconds.
-    oldest_mail: FloatGauge,
-    /// Attempts to deliver a mail.
-    mail_attempts: Family<Label, Counter>,
-    /// Refunds that the payment gateway has not made.
-    refunds: Gauge,
-    /// Age of the oldest of these refunds, in seconds.
-    oldest_refund: FloatGauge,
+    /// Connections of each pool, in use and idle, and the tasks that wait for one.
+    pools: Family<[(&'static str, &'static str); 2], Gauge>,
+    /// Hashes of passwords, running and waiting.
+    password_hashes: Family<Label, Gauge>,
     /// 1 for each dependency of the readiness that can be used, otherwise 0.
     dependencies: Family<Label, Gauge>,
     /// Free space of the disk of each dependency that is in files of this machine, in bytes.
     disk_free: Family<Label, Gauge>,
     /// Places of the events that are on sale.
     places: Family<Label, Gauge>,
-    /// Reads of events that were answered from the cache, and those that were not.
     event_cache: Family<Label, Counter>,
-    /// Connections of each pool, in use and idle, and the tasks that wait for one.
-    pools: Family<[(&'static str, &'static str); 2], Gauge>,
-    /// Unix time at which the process has started.
-    process_start: FloatGauge,
-    /// Hashes of passwords, running and waiting.
-    password_hashes: Family<Label, Gauge>,
+    mails: Gauge,
+    /// Age of the oldest of these mails, in seconds.
+    oldest_mail: FloatGauge,
+    mail_attempts: Family<Label, Counter>,
+    refunds: Gauge,
+    /// Age of the oldest of these refunds, in seconds.
+    oldest_refund: FloatGauge,
+    /// Runs of jobs.
+    pub jobs: JobMetrics,
     /// Unix time at which the TLS certificate expires. The family is empty without a certificate.
     certificate_expiry: Family<[(&'static str, &'static str); 0], Gauge>,
+    process_start: FloatGauge,
     /// CPU time of the process, in seconds.
     process_cpu: FloatGauge,
     /// Resident memory of the process, in bytes.
     process_memory: Gauge,
-    /// Open files of the process.
     process_files: Gauge,
-    /// The limit of open files.
     process_max_files: Gauge,
 }
 
@@ -102,7 +90,7 @@ pub enum MailResult {
 }
 
 /// Metrics of jobs.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug)]
 pub struct JobMetrics {
     failures: Family<Label, Counter>,
     last_success: Family<Label, FloatGauge>,
@@ -130,37 +118,82 @@ fn unix_time() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
 }
 
+/// Registers a new metric and returns it.
+fn add<M: Metric + Clone + Default>(registry: &mut Registry, name: &str, help: &str) -> M {
+    let metric = M::default();
+    registry.register(name, help, metric.clone());
+    metric
+}
+
+/// Registers a new metric in this unit, which its name ends with, and returns it.
+fn add_with_unit<M: Metric + Clone + Default>(registry: &mut Registry, name: &str, unit: Unit, help: &str) -> M {
+    let metric = M::default();
+    registry.register_with_unit(name, help, unit, metric.clone());
+    metric
+}
+
+fn register_database(registry: &mut Registry, database: &DatabaseMetrics) {
+    let wait = "Time that a request waits for a database connection";
+    registry.register_with_unit("database_wait", wait, Unit::Seconds, database.wait.clone());
+    registry.register_with_unit("database_commit", "Time of a commit", Unit::Seconds, database.commit.clone());
+    registry.register("database_batch_requests", "Requests that are committed together", database.batch.clone());
+    let refused = "Connections that PostgreSQL has refused because it has too many";
+    registry.register("database_refused_connections", refused, database.refused_connections.clone());
+    let reads = "Reads that may use the standby, by the database that they used";
+    registry.register("standby_reads", reads, database.standby_reads.clone());
+}
+
 impl Metrics {
     /// Creates the metrics with those of a database.
     pub fn new(database: &DatabaseMetrics) -> Self {
-        let mut metrics = Self {
-            registry: Registry::with_prefix("boxoffice"),
-            build: Family::default(),
-            requests: Family::new_with_constructor(durations),
-            jobs: JobMetrics::default(),
-            in_flight: Gauge::default(),
-            in_progress: Gauge::default(),
-            max_requests: Gauge::default(),
-            connections: Gauge::default(),
-            max_connections: Gauge::default(),
-            closed_connections: Family::default(),
-            mails: Gauge::default(),
-            oldest_mail: FloatGauge::default(),
-            mail_attempts: Family::default(),
-            refunds: Gauge::default(),
-            oldest_refund: FloatGauge::default(),
-            dependencies: Family::default(),
-            disk_free: Family::default(),
-            places: Family::default(),
-            event_cache: Family::default(),
-            pools: Family::default(),
-            process_start: FloatGauge::default(),
-            password_hashes: Family::default(),
-            certificate_expiry: Family::default(),
-            process_cpu: FloatGauge::default(),
-            process_memory: Gauge::default(),
-            process_files: Gauge::default(),
-            process_max_files: Gauge::default(),
+        let mut families = Registry::with_prefix("boxoffice");
+        let registry = &mut families;
+        register_database(registry, database);
+        // A histogram has no default.
+        let requests: Family<RequestLabels, Histogram> = Family::new_with_constructor(durations);
+        let help = "Time from the head of a request until its response is ready";
+        registry.register_with_unit("request_duration", help, Unit::Seconds, requests.clone());
+        let metrics = Self {
+            build: add(registry, "build_info", "Version of the program"),
+            requests,
+            in_flight: add(registry, "requests_in_flight", "Requests whose head has arrived and that have no response yet"),
+            in_progress: add(registry, "requests_in_progress", "Requests that are received and have no response"),
+            max_requests: add(registry, "max_requests", "Limit of the requests in progress"),
+            connections: add(registry, "connections", "Open connections"),
+            max_connections: add(registry, "max_connections", "Limit of the open connections"),
+            closed_connections: add(registry, "connections_closed", "Connections that were closed at a limit"),
+            pools: add(registry, "database_connections", "Database connections, and tasks that wait for one"),
+            password_hashes: add(registry, "password_hashes", "Hashes of passwords that run or wait"),
+            dependencies: add(registry, "dependency_usable", "Whether a dependency can be used"),
+            disk_free: add_with_unit(registry, "disk_free", Unit::Bytes, "Free space of the disk of a dependency"),
+            places: add(registry, "places", "Places of the listed events that are not over"),
+            event_cache: add(registry, "event_cache_reads", "Reads of an event, from the cache or not"),
+            mails: add(registry, "mails_waiting", "Mails that wait to be delivered"),
+            oldest_mail: add_with_unit(registry, "oldest_mail_age", Unit::Seconds, "Age of the oldest waiting mail"),
+            mail_attempts: add(registry, "mail_attempts", "Attempts to deliver a mail, by result"),
+            refunds: add(registry, "refunds_waiting", "Refunds that the payment gateway has not made"),
+            oldest_refund: add_with_unit(registry, "oldest_refund_age", Unit::Seconds, "Age of the oldest waiting refund"),
+            jobs: JobMetrics {
+                failures: add(registry, "job_failures", "Failed runs of a job"),
+                last_success: add_with_unit(
+                    registry,
+                    "job_last_success_timestamp",
+                    Unit::Seconds,
+                    "Unix time of a job's last successful run",
+                ),
+            },
+            certificate_expiry: add_with_unit(
+                registry,
+                "tls_certificate_expiry_timestamp",
+                Unit::Seconds,
+                "Unix time at which the TLS certificate expires",
+            ),
+            process_start: add_with_unit(registry, "process_start_time", Unit::Seconds, "Unix time of the start of the process"),
+            process_cpu: add_with_unit(registry, "process_cpu", Unit::Seconds, "CPU time of the process"),
+            process_memory: add_with_unit(registry, "process_resident_memory", Unit::Bytes, "Memory of the process"),
+            process_files: add(registry, "process_open_files", "Open files of the process"),
+            process_max_files: add(registry, "process_max_files", "Limit of the open files of the process"),
+            registry: families,
         };
         // All results exist from the start on, so that the first mail that is given up is an increase.
         for result in [MailResult::Sent, MailResult::Delayed, MailResult::GivenUp] {
@@ -169,83 +202,7 @@ impl Metrics {
         metrics.build.get_or_create(&[("version", env!("CARGO_PKG_VERSION"))]).set(1);
         // The program creates the metrics at its start. The time is read once, because a later step of the clock is no new start.
         metrics.process_start.set(unix_time());
-        metrics.register(database);
         metrics
-    }
-
-    fn register(&mut self, database: &DatabaseMetrics) {
-        let seconds = || Unit::Seconds;
-        let registry = &mut self.registry;
-        registry.register("build_info", "Version of the program", self.build.clone());
-        registry.register_with_unit(
-            "request_duration",
-            "Time from the head of a request until its response is ready",
-            seconds(),
-            self.requests.clone(),
-        );
-        registry.register(
-            "requests_in_flight",
-            "Requests whose head has arrived and that have no response yet",
-            self.in_flight.clone(),
-        );
-        registry.register("requests_in_progress", "Requests that are received and have no response", self.in_progress.clone());
-        registry.register("max_requests", "Limit of the requests in progress", self.max_requests.clone());
-        registry.register("connections", "Open connections", self.connections.clone());
-        registry.register("max_connections", "Limit of the open connections", self.max_connections.clone());
-        registry.register("connections_closed", "Connections that were closed at a limit", self.closed_connections.clone());
-        registry.register_with_unit(
-            "database_wait",
-            "Time that a request waits for a database connection",
-            seconds(),
-            database.wait.clone(),
-        );
-        registry.register_with_unit("database_commit", "Time of a commit", seconds(), database.commit.clone());
-        registry.register("database_batch_requests", "Requests that are committed together", database.batch.clone());
-        registry.register("database_connections", "Database connections, and tasks that wait for one", self.pools.clone());
-        registry.register(
-            "database_refused_connections",
-            "Connections that PostgreSQL has refused because it has too many",
-            database.refused_connections.clone(),
-        );
-        registry.register(
-            "standby_reads",
-            "Reads that may use the standby, by the database that they used",
-            database.standby_reads.clone(),
-        );
-        registry.register("password_hashes", "Hashes of passwords that run or wait", self.password_hashes.clone());
-        registry.register("dependency_usable", "Whether a dependency can be used", self.dependencies.clone());
-        registry.register_with_unit("disk_free", "Free space of the disk of a dependency", Unit::Bytes, self.disk_free.clone());
-        registry.register("places", "Places of the listed events that are not over", self.places.clone());
-        registry.register("event_cache_reads", "Reads of an event, from the cache or not", self.event_cache.clone());
-        registry.register("mails_waiting", "Mails that wait to be delivered", self.mails.clone());
-        registry.register_with_unit("oldest_mail_age", "Age of the oldest waiting mail", seconds(), self.oldest_mail.clone());
-        registry.register("mail_attempts", "Attempts to deliver a mail, by result", self.mail_attempts.clone());
-        registry.register("refunds_waiting", "Refunds that the payment gateway has not made", self.refunds.clone());
-        registry.register_with_unit(
-            "oldest_refund_age",
-            "Age of the oldest waiting refund",
-            seconds(),
-            self.oldest_refund.clone(),
-        );
-        registry.register("job_failures", "Failed runs of a job", self.jobs.failures.clone());
-        registry.register_with_unit(
-            "job_last_success_timestamp",
-            "Unix time of a job's last successful run",
-            seconds(),
-            self.jobs.last_success.clone(),
-        );
-        registry.register_with_unit(
-            "tls_certificate_expiry_timestamp",
-            "Unix time at which the TLS certificate expires",
-            seconds(),
-            self.certificate_expiry.clone(),
-        );
-        let process = registry.sub_registry_with_prefix("process");
-        process.register_with_unit("start_time", "Unix time of the start of the process", seconds(), self.process_start.clone());
-        process.register_with_unit("cpu", "CPU time of the process", seconds(), self.process_cpu.clone());
-        process.register_with_unit("resident_memory", "Memory of the process", Unit::Bytes, self.process_memory.clone());
-        process.register("open_files", "Open files of the process", self.process_files.clone());
-        process.register("max_files", "Limit of the open files of the process", self.process_max_files.clone());
     }
 
     /// Records a request that was answered.
