@@ -120,7 +120,7 @@ impl<H: RequestHandler> Dispatcher<H> {
     ) -> impl Future<Output = Response<Body>> + Send {
         let start = Instant::now();
         let (mut head, body) = request.into_parts();
-        let mut body = UnreadBody::new(&head.headers, body);
+        let mut body = UnreadBody::new(&head, body);
         let (version, method) = (head.version, request_head::in_upper_case(head.method));
         head.method = method.clone();
         if method == Method::HEAD {

@@ -9,7 +9,8 @@ use std::time::Duration;
 use boxoffice_openapi::Operation;
 use bytes::Bytes;
 use dropshot::Body;
-use http::{HeaderMap, HeaderValue, header};
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Version, header};
 use http_body_util::BodyExt;
 use hyper::body::{Body as _, Frame};
 use tokio::time::error::Elapsed;
@@ -23,7 +24,7 @@ use crate::rate_limit;
 /// The error of a body.
 type BodyError = <Body as hyper::body::Body>::Error;
 
-/// Maximum number of bytes received and discarded of a body that is not used, so that the client can read the response.
+/// Maximum number of bytes that are received and discarded of a body that is not used.
 const MAX_DISCARDED_BYTES: usize = 16 * 1024 * 1024;
 
 /// Minimum upload rate: the total timeout grows by a second for each of these bytes that have arrived.
@@ -72,27 +73,46 @@ pub struct ReadBody {
     pub reservation: Option<BodyReservation>,
 }
 
-/// The body of a request until it is read. [`BodyReader::discard`] takes what remains of it.
+/// The body of a request, or what was not read of it.
 #[derive(Debug)]
 pub struct UnreadBody {
     body: Body,
-    /// True if the client sends the body only after it was asked to, with `100 Continue`.
-    expects_continue: bool,
+    /// False if the client stops sending when nobody reads: over HTTP/2, or while it waits for `100 Continue`.
+    is_sent_in_any_case: bool,
+    is_http_2: bool,
 }
 
 impl UnreadBody {
-    /// Creates the body of a request with these headers.
-    pub fn new(headers: &HeaderMap, body: Body) -> Self {
-        Self { body, expects_continue: headers.contains_key(header::EXPECT) }
+    /// Creates the body of a request with this head.
+    pub fn new(head: &Parts, body: Body) -> Self {
+        let is_http_2 = head.version == Version::HTTP_2;
+        let expects_continue = head.version == Version::HTTP_11
+            && head.headers.get(header::EXPECT).is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"100-continue"));
+        Self { body, is_sent_in_any_case: !is_http_2 && !expects_continue, is_http_2 }
     }
 
-    /// Returns whether a body is larger than [`LARGE_BODY_BYTES`], or its size is unknown and it may be. A body over the limit is
+    /// Returns whether it is larger than [`LARGE_BODY_BYTES`], or its size is unknown and it may be. A body over the limit is
     /// not: it is rejected in any case.
     pub fn may_be_large(&self, operation: &Operation) -> bool {
         let size = self.body.size_hint();
         let limit = operation.body_limit().unwrap_or(0);
         let is_within_limit = limit > LARGE_BODY_BYTES && size.lower() <= limit as u64;
         is_within_limit && size.upper().is_none_or(|upper| upper > LARGE_BODY_BYTES as u64)
+    }
+
+    /// Receives and drops the rest of it, if the client sends it in any case, because most clients read the response only after that.
+    /// Leaves a body that is too large or too slow.
+    async fn receive_rest(&mut self, timeouts: BodyTimeouts) {
+        let mut body = std::mem::take(&mut self.body);
+        if !self.is_sent_in_any_case || body.size_hint().lower() > MAX_DISCARDED_BYTES as u64 {
+            return;
+        }
+        let (start, mut discarded) = (Instant::now(), 0);
+        while discarded <= MAX_DISCARDED_BYTES {
+            let deadline = (start + timeouts.total_for(discarded)).min(Instant::now() + timeouts.idle);
+            let Ok(Some(Ok(frame))) = timeout_at(deadline, body.frame()).await else { return };
+            discarded += frame.data_ref().map_or(0, |data| data.len());
+        }
     }
 }
 
@@ -112,33 +132,40 @@ impl BodyReader {
         owner: Option<BodyOwner>,
         unread: &mut UnreadBody,
     ) -> Result<ReadBody, ApiError> {
-        let body = &mut unread.body;
         let Some(limit) = operation.body_limit() else { return Ok(ReadBody { bytes: Vec::new(), reservation: None }) };
         let too_large = || Code::BODY_TOO_LARGE.with_message(format!("The request's body is larger than {limit} bytes.")).into();
-        let Some(announced) = usize::try_from(body.size_hint().lower()).ok().filter(|announced| *announced <= limit) else {
+        let Some(announced) = usize::try_from(unread.body.size_hint().lower()).ok().filter(|announced| *announced <= limit)
+        else {
+            unread.receive_rest(self.timeouts).await;
             return Err(too_large());
         };
         let mut reservation = self.memory.reserve(owner);
-        let pending = if body.is_end_stream() { 0 } else { PENDING_BODY_BYTES };
+        let pending = if unread.body.is_end_stream() { 0 } else { PENDING_BODY_BYTES };
         reservation.extend_to(announced.max(pending))?;
-        unread.expects_continue = false;
+        // Reading sends `100 Continue`.
+        unread.is_sent_in_any_case = !unread.is_http_2;
         // Without the capacity, the buffer would grow to twice the size.
         let mut bytes = Vec::with_capacity(announced);
         let start = Instant::now();
         loop {
             let deadline = (start + self.timeouts.total_for(bytes.len())).min(Instant::now() + self.timeouts.idle);
-            let frame = match next_frame(body, deadline).await {
+            let frame = match next_frame(&mut unread.body, deadline).await {
                 Ok(Some(frame)) => frame,
-                Ok(None) => return Ok(ReadBody { bytes, reservation: Some(reservation) }),
+                Ok(None) => {
+                    unread.body = Body::empty();
+                    return Ok(ReadBody { bytes, reservation: Some(reservation) });
+                }
                 Err(_) => {
-                    // Nothing is left to discard: the client is not waited for any longer.
-                    *body = Body::empty();
+                    // The server no longer waits for this client, so the rest is not received.
+                    unread.body = Body::empty();
                     return Err(Code::BODY_TOO_SLOW.into());
                 }
             };
             let frame = frame.map_err(|_| Code::BODY_MALFORMED.with_message("The request's body ended before it was whole."))?;
             let Ok(data) = frame.into_data() else { continue };
             if bytes.len() + data.len() > limit {
+                drop((bytes, reservation));
+                unread.receive_rest(self.timeouts).await;
                 return Err(too_large());
             }
             reservation.extend_to(bytes.len() + data.len())?;
@@ -157,22 +184,13 @@ impl BodyReader {
         }
     }
 
-    /// Receives and discards what was not read of a body, within its timeouts and in a task of its own, because a client may read the
-    /// response only after it has sent the body. Does nothing if the client waits for `100 Continue`, and so sends no body.
-    pub fn discard(&self, unread: UnreadBody) {
-        let UnreadBody { mut body, expects_continue } = unread;
-        if expects_continue || body.is_end_stream() || body.size_hint().lower() > MAX_DISCARDED_BYTES as u64 {
-            return;
+    /// Discards what was not read of a body in a task of its own, so that the response doesn't wait for it. Meanwhile the connection is
+    /// idle: it may be closed, for example for others.
+    pub fn discard(&self, mut unread: UnreadBody) {
+        if unread.is_sent_in_any_case && !unread.body.is_end_stream() {
+            let timeouts = self.timeouts;
+            tokio::spawn(async move { unread.receive_rest(timeouts).await });
         }
-        let timeouts = self.timeouts;
-        tokio::spawn(async move {
-            let (start, mut discarded) = (Instant::now(), 0);
-            while discarded <= MAX_DISCARDED_BYTES {
-                let deadline = (start + timeouts.total_for(discarded)).min(Instant::now() + timeouts.idle);
-                let Ok(Some(Ok(frame))) = timeout_at(deadline, body.frame()).await else { return };
-                discarded += frame.data_ref().map_or(0, |data| data.len());
-            }
-        });
     }
 }
 

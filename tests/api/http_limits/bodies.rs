@@ -131,29 +131,39 @@ async fn large_bodies_leave_room_for_small_ones(app: TestApp) {
 async fn clients_can_read_response_after_unused_body(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let key = format!("X-API-Key: {}", ama.key);
-    let cases: [(&str, &[&str], u16); 7] = [
+    let valid: &[&str] = &[&key, "X-Client-Version: 3.0.0", "Content-Type: application/json"];
+    let cases: [(&str, &[&str], u16); 9] = [
         ("PUT /events/17637000000051", &["X-API-Key: unknown", "X-Client-Version: 3.0.0"], 403),
         ("PUT /events/17637000000051", &["X-Client-Version: 3.0.0"], 401),
         ("PUT /events/17637000000051", &[&key, "X-Client-Version: 1.0.0"], 412),
-        ("PUT /events/17637000000051", &[&key, "X-Client-Version: 3.0.0"], 404),
-        ("POST /unknown", &[&key, "X-Client-Version: 3.0.0"], 404),
-        ("DELETE /time", &[&key, "X-Client-Version: 3.0.0"], 405),
-        ("GET /time", &[&key, "X-Client-Version: 3.0.0"], 200),
+        ("PUT /events/17637000000051", valid, 404),
+        ("POST /hosts", valid, 413),
+        ("POST /regions", valid, 403),
+        ("POST /unknown", valid, 404),
+        ("DELETE /time", valid, 405),
+        ("GET /time", valid, 200),
     ];
-    let time = request("GET /time", &[&key, "X-Client-Version: 3.0.0"], "");
+    let bytes = " ".repeat(LARGE);
+    let bodies = [
+        (format!("Content-Length: {LARGE}"), bytes.clone()),
+        ("Transfer-Encoding: chunked".to_owned(), format!("{LARGE:x}\r\n{bytes}\r\n0\r\n\r\n")),
+    ];
+    let time = request("GET /time", valid, "");
     for (target, lines, status) in cases {
-        let mut connection = TcpStream::connect(app.server).await.unwrap();
-        let head = format!("{target} HTTP/1.1\r\nHost: x\r\nContent-Length: {LARGE}\r\n{}\r\n\r\n", lines.join("\r\n"));
+        for (framing, body) in &bodies {
+            let mut connection = TcpStream::connect(app.server).await.unwrap();
+            let head = format!("{target} HTTP/1.1\r\nHost: x\r\n{framing}\r\n{}\r\n\r\n", lines.join("\r\n"));
 
-        // Like most clients, it reads only after it has sent the body.
-        connection.write_all(head.as_bytes()).await.unwrap();
-        connection.write_all(&vec![b' '; LARGE]).await.unwrap_or_else(|error| panic!("{target} {lines:?}: {error}"));
-        connection.write_all(&time).await.unwrap();
-        let mut responses = String::new();
-        connection.read_to_string(&mut responses).await.unwrap();
+            // The client reads only after it has sent the body, as most do.
+            connection.write_all(head.as_bytes()).await.unwrap();
+            connection.write_all(body.as_bytes()).await.unwrap_or_else(|error| panic!("{target} {lines:?} {framing}: {error}"));
+            connection.write_all(&time).await.unwrap();
+            let mut responses = String::new();
+            connection.read_to_string(&mut responses).await.unwrap();
 
-        let statuses: Vec<&str> = responses.split("HTTP/1.1 ").skip(1).map(|response| &response[..3]).collect();
-        assert_eq!(statuses, [&status.to_string(), "200"], "{target} {lines:?}");
+            let statuses: Vec<&str> = responses.split("HTTP/1.1 ").skip(1).map(|response| &response[..3]).collect();
+            assert_eq!(statuses, [&status.to_string(), "200"], "{target} {lines:?} {framing}");
+        }
     }
 }
 

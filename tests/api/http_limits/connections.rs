@@ -55,8 +55,8 @@ async fn start(app: &TestApp, connections: ConnectionLimits) -> SecondServer {
     app.start_second_server_on(app.state.settings.clone(), log::silent(), listener).await
 }
 
-/// Connects with HTTP/2. `window` is the number of bytes of a response that the server may send before they are read. The second result
-/// ends when the connection is closed.
+/// Connects with HTTP/2. `window` is the number of bytes of a response that the server may send before they are read; `None` for the
+/// default. The second result ends when the connection is closed.
 async fn connect_http_2(server: SocketAddr, window: Option<u32>) -> (SendRequest<Empty<Bytes>>, JoinHandle<hyper::Result<()>>) {
     let stream = TcpStream::connect(server).await.unwrap();
     let mut client = http2::Builder::new(TokioExecutor::new());
