@@ -197,6 +197,8 @@ async fn cancellation_without_payment_is_mailed(app: TestApp) {
     let floor = event.sections[0].as_str();
     let cancel = async || {
         let order = ama.order(floor, 1).await.unwrap();
+        let declined = json!({ "method": "card", "token": "tok_decline" });
+        assert_eq!(app.pay(&ama.key, &order.self_, declined).await.status, 402);
         assert_eq!(app.cancel_order(&ama.key, &order.self_).await.status, 200);
     };
 
@@ -208,6 +210,7 @@ async fn cancellation_without_payment_is_mailed(app: TestApp) {
 
     assert!(with_items.contains("Nothing was charged.") && with_items.contains("GHS 20.99"), "{with_items}");
     assert!(of_deleted_event.contains("Nothing was charged.") && !of_deleted_event.contains("GHS"), "{of_deleted_event}");
+    app.assert_subjects(&ama, &["was cancelled", "was cancelled"]).await;
 }
 
 /// The gateway answers after the order was paid in another way.

@@ -15,7 +15,7 @@ pub struct MailOrderRow {
     pub id: Id,
     pub subtotal: Money,
     pub fees: Money,
-    /// True if something was or is being paid for it, even if it was refunded.
+    /// True if something was or may have been paid for it, even if it was refunded.
     pub has_payment: bool,
 }
 
@@ -44,7 +44,7 @@ pub struct MailTransferRow {
 pub async fn orders(reader: &mut Reader, ids: &[Id]) -> Result<Vec<MailOrderRow>> {
     let orders = reader.select(
         "o.id, o.subtotal, o.fees, exists (select 1 from payments p where p.order_id = o.id
-            and p.status in ('Confirmed', 'Pending', 'Refunded')) as has_payment from orders o where true",
+            and p.status <> 'Declined') as has_payment from orders o where true",
     );
     orders.and_in("o.id", ids.to_vec()).all().await
 }
