@@ -211,7 +211,7 @@ async fn invalid_address_is_final(app: TestApp) {
 }
 
 /// Stores a mail, and requires that an attempt to deliver it fails before each of these delays, in seconds. The mail must be delivered
-/// after the last one, when this server accepts it.
+/// after the last one, when this server accepts it and its settings are used.
 async fn deliver_after(app: &TestApp, server: &MailServer, delays: &[u64]) {
     app.stop_jobs().await;
     app.enqueue_mail("ama@example.com", "Good news").await;

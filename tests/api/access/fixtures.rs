@@ -253,7 +253,7 @@ async fn create_account_resources(app: &TestApp, owners: &Owners<'_>, ids: &mut 
     ]);
 }
 
-/// Creates the host with a listed event, a draft and a submitted event.
+/// Creates the host with a listed event, a draft, a cancelled event whose orders were returned, and a submitted event.
 async fn create_event(app: &TestApp, first: &User, owners: &Owners<'_>, ids: &mut ResourceIds) {
     let host =
         json!({ "name": format!("{} Presents", owners.host.username), "contact": "Front office", "email": "office@example.com" });

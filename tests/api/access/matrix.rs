@@ -32,11 +32,11 @@ fn every_operation_has_access_rule() {
         let is_same = |(requested, actual): (&str, &str)| actual.starts_with('{') || requested == actual;
         let both = || path.split('/').zip(operation.path.split('/'));
         assert!(path.split('/').count() == operation.path.split('/').count() && both().all(is_same), "{}: {path}", row.name());
-        let may = ROWS.iter().filter(|other| other.operation == row.operation).flat_map(Row::callers);
+        let may = ROWS.iter().filter(|other| other.operation == row.operation).flat_map(Row::allowed);
         assert!(may.count() > 0, "{}: no caller is allowed", row.name());
         let is_reached =
             |caller: &Caller| !operation.needs_key || caller.scope().is_some_and(|scope| operation.scopes.contains(&scope));
-        assert!(row.callers().iter().all(is_reached), "{}: an allowed caller lacks the scope", row.name());
+        assert!(row.allowed().iter().all(is_reached), "{}: an allowed caller lacks the scope", row.name());
     }
 }
 
@@ -50,7 +50,7 @@ async fn every_operation_matches_access_rules(app: TestApp) {
 
     // Rejected and reading requests first: they change nothing. Each changing request is sent to a restored database.
     let changes = |row: &Row| fixtures.operation(row).method != "GET" || row.operation == "token_authentication_get";
-    let phase_of = |row: &Row, caller: &Caller| match (row.callers().contains(caller), changes(row)) {
+    let phase_of = |row: &Row, caller: &Caller| match (row.allowed().contains(caller), changes(row)) {
         (false, _) => 0,
         (true, false) => 1,
         (true, true) => 2,
@@ -94,7 +94,7 @@ async fn every_operation_matches_access_rules(app: TestApp) {
 
 /// Returns whether a response is as the contract and the rules say.
 fn is_expected(fixtures: &AccessFixtures, row: &Row, caller: Caller, response: &Response) -> bool {
-    if row.callers().contains(&caller) {
+    if row.allowed().contains(&caller) {
         return (200..300).contains(&response.status);
     }
     let operation = fixtures.operation(row);

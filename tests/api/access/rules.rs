@@ -48,8 +48,8 @@ impl Row {
         self
     }
 
-    /// Returns the callers who may send it.
-    pub fn callers(&self) -> Vec<Caller> {
+    /// Returns the callers in `may`, without their groups.
+    pub fn allowed(&self) -> Vec<Caller> {
         self.may.concat()
     }
 
@@ -67,7 +67,7 @@ const fn row(operation: &'static str, path: &'static str, may: Callers) -> Row {
 const CUSTOMERS: &[Caller] = &[Stranger, Another, Owner, Sender, Recipient, HostAdministrator, FormerAdministrator, OtherHost];
 /// The keys of staff, with an account and without.
 const STAFF_KEYS: &[Caller] = &[Administrator, StaffProgram];
-/// The keys with the scope of a customer or a lower one that belong to no account.
+/// The application and the program with a customer's key, which have no account.
 const PROGRAMS: &[Caller] = &[Public, Program];
 /// The redeemers of the event.
 const REDEEMERS: &[Caller] = &[Redeemer, OtherSection];
@@ -84,7 +84,7 @@ const ANYONE_OR_REDEEMER: Callers = &[PROGRAMS, CUSTOMERS, STAFF_KEYS, REDEEMERS
 const PEOPLE: Callers = &[CUSTOMERS, &[Administrator]];
 /// Customers and all staff.
 const PEOPLE_OR_STAFF: Callers = &[CUSTOMERS, STAFF_KEYS];
-/// Customers only.
+/// Customers with a session.
 const SESSIONS: Callers = &[CUSTOMERS];
 /// Staff only.
 const STAFF: Callers = &[STAFF_KEYS];

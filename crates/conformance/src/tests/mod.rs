@@ -73,6 +73,7 @@ pub fn crud_document(collection: &str, operations: &[&str], schema: &Value, exam
     let resource = format!("{collection}/{{id}}");
     let identifier = variable("id", json!({ "type": "integer", "minimum": 1 }));
     let mut paths = json!({ collection: {}, &resource: { "parameters": identifier } });
+    let mut unknown = operations.to_vec();
     for (id, path, method, operation) in [
         ("list", collection, "get", json!({ "responses": { "200": list } })),
         ("create", collection, "post", json!({ "requestBody": body, "responses": { "201": answer, "400": error } })),
@@ -83,8 +84,10 @@ pub fn crud_document(collection: &str, operations: &[&str], schema: &Value, exam
         if operations.contains(&id) {
             paths[path][method] = operation;
             paths[path][method]["operationId"] = json!(id);
+            unknown.retain(|operation| *operation != id);
         }
     }
+    assert!(unknown.is_empty(), "unknown operations: {unknown:?}");
     document(collection.trim_start_matches('/'), paths)
 }
 
