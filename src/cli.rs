@@ -226,7 +226,6 @@ fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<
     done
 }
 
-/// Prints the error catalogue.
 fn print_error_catalogue() -> anyhow::Result<()> {
     print(error_catalogue::render(&contract::load()?.document, &routes().openapi()?)?.trim_end())
 }

@@ -146,54 +146,58 @@ fn register_database(registry: &mut Registry, database: &DatabaseMetrics) {
 impl Metrics {
     /// Creates the metrics with those of a database.
     pub fn new(database: &DatabaseMetrics) -> Self {
-        let mut families = Registry::with_prefix("boxoffice");
-        let registry = &mut families;
-        register_database(registry, database);
+        let mut registry = Registry::with_prefix("boxoffice");
+        register_database(&mut registry, database);
         // A histogram has no default.
         let requests: Family<RequestLabels, Histogram> = Family::new_with_constructor(durations);
         let help = "Time from the head of a request until its response is ready";
         registry.register_with_unit("request_duration", help, Unit::Seconds, requests.clone());
         let metrics = Self {
-            build: add(registry, "build_info", "Version of the program"),
+            build: add(&mut registry, "build_info", "Version of the program"),
             requests,
-            in_flight: add(registry, "requests_in_flight", "Requests whose head has arrived and that have no response yet"),
-            in_progress: add(registry, "requests_in_progress", "Requests that are received and have no response"),
-            max_requests: add(registry, "max_requests", "Limit of the requests in progress"),
-            connections: add(registry, "connections", "Open connections"),
-            max_connections: add(registry, "max_connections", "Limit of the open connections"),
-            closed_connections: add(registry, "connections_closed", "Connections that were closed at a limit"),
-            pools: add(registry, "database_connections", "Database connections, and tasks that wait for one"),
-            password_hashes: add(registry, "password_hashes", "Hashes of passwords that run or wait"),
-            dependencies: add(registry, "dependency_usable", "Whether a dependency can be used"),
-            disk_free: add_with_unit(registry, "disk_free", Unit::Bytes, "Free space of the disk of a dependency"),
-            places: add(registry, "places", "Places of the listed events that are not over"),
-            event_cache: add(registry, "event_cache_reads", "Reads of an event, from the cache or not"),
-            mails: add(registry, "mails_waiting", "Mails that wait to be delivered"),
-            oldest_mail: add_with_unit(registry, "oldest_mail_age", Unit::Seconds, "Age of the oldest waiting mail"),
-            mail_attempts: add(registry, "mail_attempts", "Attempts to deliver a mail, by result"),
-            refunds: add(registry, "refunds_waiting", "Refunds that the payment gateway has not made"),
-            oldest_refund: add_with_unit(registry, "oldest_refund_age", Unit::Seconds, "Age of the oldest waiting refund"),
+            in_flight: add(&mut registry, "requests_in_flight", "Requests whose head has arrived and that have no response yet"),
+            in_progress: add(&mut registry, "requests_in_progress", "Requests that are received and have no response"),
+            max_requests: add(&mut registry, "max_requests", "Limit of the requests in progress"),
+            connections: add(&mut registry, "connections", "Open connections"),
+            max_connections: add(&mut registry, "max_connections", "Limit of the open connections"),
+            closed_connections: add(&mut registry, "connections_closed", "Connections that were closed at a limit"),
+            pools: add(&mut registry, "database_connections", "Database connections, and tasks that wait for one"),
+            password_hashes: add(&mut registry, "password_hashes", "Hashes of passwords that run or wait"),
+            dependencies: add(&mut registry, "dependency_usable", "Whether a dependency can be used"),
+            disk_free: add_with_unit(&mut registry, "disk_free", Unit::Bytes, "Free space of the disk of a dependency"),
+            places: add(&mut registry, "places", "Places of the listed events that are not over"),
+            event_cache: add(&mut registry, "event_cache_reads", "Reads of an event, from the cache or not"),
+            mails: add(&mut registry, "mails_waiting", "Mails that wait to be delivered"),
+            oldest_mail: add_with_unit(&mut registry, "oldest_mail_age", Unit::Seconds, "Age of the oldest waiting mail"),
+            mail_attempts: add(&mut registry, "mail_attempts", "Attempts to deliver a mail, by result"),
+            refunds: add(&mut registry, "refunds_waiting", "Refunds that the payment gateway has not made"),
+            oldest_refund: add_with_unit(&mut registry, "oldest_refund_age", Unit::Seconds, "Age of the oldest waiting refund"),
             jobs: JobMetrics {
-                failures: add(registry, "job_failures", "Failed runs of a job"),
+                failures: add(&mut registry, "job_failures", "Failed runs of a job"),
                 last_success: add_with_unit(
-                    registry,
+                    &mut registry,
                     "job_last_success_timestamp",
                     Unit::Seconds,
                     "Unix time of a job's last successful run",
                 ),
             },
             certificate_expiry: add_with_unit(
-                registry,
+                &mut registry,
                 "tls_certificate_expiry_timestamp",
                 Unit::Seconds,
                 "Unix time at which the TLS certificate expires",
             ),
-            process_start: add_with_unit(registry, "process_start_time", Unit::Seconds, "Unix time of the start of the process"),
-            process_cpu: add_with_unit(registry, "process_cpu", Unit::Seconds, "CPU time of the process"),
-            process_memory: add_with_unit(registry, "process_resident_memory", Unit::Bytes, "Memory of the process"),
-            process_files: add(registry, "process_open_files", "Open files of the process"),
-            process_max_files: add(registry, "process_max_files", "Limit of the open files of the process"),
-            registry: families,
+            process_start: add_with_unit(
+                &mut registry,
+                "process_start_time",
+                Unit::Seconds,
+                "Unix time of the start of the process",
+            ),
+            process_cpu: add_with_unit(&mut registry, "process_cpu", Unit::Seconds, "CPU time of the process"),
+            process_memory: add_with_unit(&mut registry, "process_resident_memory", Unit::Bytes, "Memory of the process"),
+            process_files: add(&mut registry, "process_open_files", "Open files of the process"),
+            process_max_files: add(&mut registry, "process_max_files", "Limit of the open files of the process"),
+            registry,
         };
         // All results exist from the start on, so that the first mail that is given up is an increase.
         for result in [MailResult::Sent, MailResult::Delayed, MailResult::GivenUp] {

@@ -93,8 +93,9 @@ pub struct KeyStore {
     cache: Mutex<KeyCache>,
 }
 
-/// Cache of keys by hash, valid for one value of `key_changes`, which each change of a key, an account or a preferred region
-/// replaces. On PostgreSQL the values are random: a standby that takes over without the last commits would count to the same ones again.
+/// Cache of keys by hash, valid for one value of the `key_changes` counter, which each change of a key, an account or a preferred
+/// region changes. On PostgreSQL the values are random: with a count, a standby that takes over without the last commits would reach
+/// the same values again.
 ///
 /// Each batch of lookups reads the counter first, so a key that was revoked on any server is rejected immediately. Keys of
 /// admission tokens are not cached, because they also depend on other tables.

@@ -124,7 +124,7 @@ impl Db {
     /// # Errors
     /// Returns an error if no connection is free in time, or another process holds SQLite's write lock for too long.
     pub async fn begin(&self) -> Result<Tx> {
-        Ok(Tx(match self {
+        Ok(Tx::new(match self {
             Self::Sqlite { writer, .. } => Reader::Sqlite(writer.begin("begin immediate").await?),
             Self::Postgres { pool, .. } => Reader::Postgres(pool.begin("begin").await?),
         }))

@@ -8,7 +8,7 @@ use sqlx::{Decode, Encode, FromRow, PgConnection, Postgres, Sqlite, SqliteConnec
 use super::pool::PooledConnection;
 use super::transient::database_error;
 
-/// Defines a macro of this name for a part of SQL statements, such as a list of columns. It is a macro and no constant, because statements
+/// Defines a macro of this name for a part of SQL statements, such as a list of columns. It is a macro, not a constant, because statements
 /// are literals, and `concat!` takes only literals.
 macro_rules! define_sql {
     ($name:ident, $sql:literal) => {

@@ -137,9 +137,14 @@ impl Reader {
 /// On SQLite it holds the write lock from its beginning. On PostgreSQL its isolation level is the default, read committed. What a
 /// [`Reader`] can do, it can do, too.
 #[derive(Debug)]
-pub struct Tx(pub(super) Reader);
+pub struct Tx(Reader);
 
 impl Tx {
+    /// Wraps a connection on which a transaction was begun.
+    pub(super) fn new(reader: Reader) -> Self {
+        Self(reader)
+    }
+
     /// Makes the changes durable. A transaction that is dropped instead is rolled back.
     ///
     /// # Errors

@@ -77,7 +77,7 @@ macro_rules! implement_deref {
     };
 }
 
-// So that an endpoint reads `path.event` and passes on `&body`. It takes a value that is not copied from the field, as in `body.0`.
+// Endpoints read `path.event` and pass `&body`. To move a value out, they use the field: `body.0`, `path.0.number`.
 implement_deref!(Path, Query, Json);
 
 impl<A: 'static> Extract<A> for auth::Caller {

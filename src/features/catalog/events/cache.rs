@@ -56,9 +56,9 @@ pub struct EventCache {
 /// While tickets are sold, this is rare. An event may be newer than its version, but then no later caller has the same version.
 type SerializedCache = VersionedCache<Arc<DbVersion>, HashMap<Id, Arc<CachedEvent>>>;
 
-/// Second-level cache: events and pages of published events, valid for one value of `event_changes`, which each change by a host or
-/// a platform administrator replaces, on PostgreSQL by a random one. Each read loads that counter, and everything that buyers change, before it uses the cache.
-/// So nothing out of date is returned, whichever server made a change.
+/// Second-level cache: events and pages of published events, valid for one value of the `event_changes` counter, which each change by a
+/// host or a platform administrator changes, on PostgreSQL to a random value. Each read loads the counter, and everything that buyers
+/// change, before it uses the cache. So nothing out of date is returned, whichever server made a change.
 type VersionCache = VersionedCache<i64, VersionedEvents>;
 
 #[derive(Default)]
