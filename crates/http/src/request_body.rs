@@ -55,6 +55,11 @@ impl BodyTimeouts {
     fn total_for(self, received: usize) -> Duration {
         self.total + Duration::from_secs((received / BYTES_PER_SECOND) as u64)
     }
+
+    /// The time until which the next part must arrive of a body that began at `start` and of which this many bytes have arrived.
+    fn deadline(self, start: Instant, received: usize) -> Instant {
+        (start + self.total_for(received)).min(Instant::now() + self.idle)
+    }
 }
 
 /// Reads the bodies of requests into memory.
@@ -77,18 +82,17 @@ pub struct ReadBody {
 #[derive(Debug)]
 pub struct UnreadBody {
     body: Body,
-    /// False if the client stops sending when nobody reads: over HTTP/2, or while it waits for `100 Continue`.
-    is_sent_in_any_case: bool,
     is_http_2: bool,
+    /// True while the client waits for `100 Continue`, which is sent when the body is read.
+    expects_continue: bool,
 }
 
 impl UnreadBody {
     /// Creates the body of a request with this head.
     pub fn new(head: &Parts, body: Body) -> Self {
-        let is_http_2 = head.version == Version::HTTP_2;
         let expects_continue = head.version == Version::HTTP_11
             && head.headers.get(header::EXPECT).is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"100-continue"));
-        Self { body, is_sent_in_any_case: !is_http_2 && !expects_continue, is_http_2 }
+        Self { body, is_http_2: head.version == Version::HTTP_2, expects_continue }
     }
 
     /// Returns whether it is larger than [`LARGE_BODY_BYTES`], or its size is unknown and it may be. A body over the limit is
@@ -100,17 +104,23 @@ impl UnreadBody {
         is_within_limit && size.upper().is_none_or(|upper| upper > LARGE_BODY_BYTES as u64)
     }
 
-    /// Receives and drops the rest of it, if the client sends it in any case, because most clients read the response only after that.
-    /// Leaves a body that is too large or too slow.
+    /// Returns whether the client sends the rest of it in any case, and it is not too large to be received. Over HTTP/2, a client stops
+    /// when nobody reads.
+    fn has_rest(&self) -> bool {
+        let is_sent = !self.is_http_2 && !self.expects_continue && !self.body.is_end_stream();
+        is_sent && self.body.size_hint().lower() <= MAX_DISCARDED_BYTES as u64
+    }
+
+    /// Receives and drops [the rest](Self::has_rest) of it, because most clients read the response only after they have sent it. Leaves
+    /// one that is too large or too slow.
     async fn receive_rest(&mut self, timeouts: BodyTimeouts) {
-        let mut body = std::mem::take(&mut self.body);
-        if !self.is_sent_in_any_case || body.size_hint().lower() > MAX_DISCARDED_BYTES as u64 {
+        if !self.has_rest() {
             return;
         }
+        let mut body = std::mem::take(&mut self.body);
         let (start, mut discarded) = (Instant::now(), 0);
         while discarded <= MAX_DISCARDED_BYTES {
-            let deadline = (start + timeouts.total_for(discarded)).min(Instant::now() + timeouts.idle);
-            let Ok(Some(Ok(frame))) = timeout_at(deadline, body.frame()).await else { return };
+            let Ok(Some(Ok(frame))) = timeout_at(timeouts.deadline(start, discarded), body.frame()).await else { return };
             discarded += frame.data_ref().map_or(0, |data| data.len());
         }
     }
@@ -142,14 +152,12 @@ impl BodyReader {
         let mut reservation = self.memory.reserve(owner);
         let pending = if unread.body.is_end_stream() { 0 } else { PENDING_BODY_BYTES };
         reservation.extend_to(announced.max(pending))?;
-        // Reading sends `100 Continue`.
-        unread.is_sent_in_any_case = !unread.is_http_2;
+        unread.expects_continue = false;
         // Without the capacity, the buffer would grow to twice the size.
         let mut bytes = Vec::with_capacity(announced);
         let start = Instant::now();
         loop {
-            let deadline = (start + self.timeouts.total_for(bytes.len())).min(Instant::now() + self.timeouts.idle);
-            let frame = match next_frame(&mut unread.body, deadline).await {
+            let frame = match next_frame(&mut unread.body, self.timeouts.deadline(start, bytes.len())).await {
                 Ok(Some(frame)) => frame,
                 Ok(None) => {
                     unread.body = Body::empty();
@@ -187,7 +195,7 @@ impl BodyReader {
     /// Discards what was not read of a body in a task of its own, so that the response doesn't wait for it. Meanwhile the connection is
     /// idle: it may be closed, for example for others.
     pub fn discard(&self, mut unread: UnreadBody) {
-        if unread.is_sent_in_any_case && !unread.body.is_end_stream() {
+        if unread.has_rest() {
             let timeouts = self.timeouts;
             tokio::spawn(async move { unread.receive_rest(timeouts).await });
         }
