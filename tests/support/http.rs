@@ -166,8 +166,7 @@ impl Request {
         self
     }
 
-    /// Sends the request, and returns the response before its body is read.
-    pub async fn send_raw(self) -> reqwest::Response {
+    fn build(self) -> (reqwest::Client, reqwest::Request) {
         let mut request = self.request;
         if let Some(key) = self.key {
             request = request.header("X-API-Key", key);
@@ -175,15 +174,21 @@ impl Request {
         if let Some(version) = self.version {
             request = request.header("X-Client-Version", version);
         }
-        request.send().await.unwrap()
+        let (client, request) = request.build_split();
+        (client, request.unwrap())
+    }
+
+    /// Sends the request, and returns the response before its body is read.
+    pub async fn send_raw(self) -> reqwest::Response {
+        let (client, request) = self.build();
+        client.execute(request).await.unwrap()
     }
 
     /// Sends the request.
     pub async fn send(self) -> Response {
-        let (client, request) = self.request.build_split();
-        let request = request.unwrap();
+        let (client, request) = self.build();
         let line = format!("{} {}", request.method(), request.url());
-        let response = Self { request: reqwest::RequestBuilder::from_parts(client, request), ..self }.send_raw().await;
+        let response = client.execute(request).await.unwrap();
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         let bytes = response.bytes().await.unwrap();
         match serde_json::from_slice(&bytes) {
