@@ -15,7 +15,7 @@ use image::{ImageFormat, RgbImage};
 use serde_json::{Value, json};
 
 use crate::review::submission_of;
-use crate::support::{Event, Response, TestApp, id_of, rejection, section};
+use crate::support::{Event, Response, TestApp, User, id_of, rejection, section};
 
 on_both_databases![
     creates_draft,
@@ -57,6 +57,11 @@ pub fn advertisement_body(name: &str, event: &Event, zones: &[&str]) -> Value {
 
 pub async fn create(app: &TestApp, key: &str, body: &Value) -> Response {
     app.post(key, "/advertisements", body).await
+}
+
+/// Creates an advertisement with all required properties, and returns its URI.
+pub async fn create_draft(app: &TestApp, owner: &User, name: &str, event: &Event, zones: &[&str]) -> String {
+    create(app, &owner.key, &advertisement_body(name, event, zones)).await.uri().to_owned()
 }
 
 async fn submit(app: &TestApp, key: &str, uri: &str) -> Response {
@@ -195,7 +200,7 @@ async fn name_is_unique(app: TestApp) {
         (app.create_draft(&app.create_host(&kofi).await).await, app.create_draft(&app.create_host(&ama).await).await);
     let zone = app.create_zone(300, 250).await;
     create(&app, &kofi.key, &advertisement_body("Jazz", &his, &[&zone])).await;
-    let other = create(&app, &ama.key, &advertisement_body("Rock", &hers, &[&zone])).await.uri().to_owned();
+    let other = create_draft(&app, &ama, "Rock", &hers, &[&zone]).await;
 
     let same = create(&app, &ama.key, &advertisement_body("Jazz", &hers, &[&zone])).await;
     let renamed = app.put(&ama.key, &other, json!({ "name": "Jazz" })).await;
@@ -218,8 +223,8 @@ async fn name_is_unique(app: TestApp) {
 async fn removed_host_cannot_advertise(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[]).await;
     let (zone, schedule) = (app.create_zone(300, 250).await, json!([{ "start": "2998-01-01 00:00", "end": "2998-01-02 00:00" }]));
-    let draft = create(&app, &kofi.key, &advertisement_body("Draft", &event, &[&zone])).await.uri().to_owned();
-    let waiting = create(&app, &kofi.key, &advertisement_body("Waiting", &event, &[&zone])).await.uri().to_owned();
+    let draft = create_draft(&app, &kofi, "Draft", &event, &[&zone]).await;
+    let waiting = create_draft(&app, &kofi, "Waiting", &event, &[&zone]).await;
     submit(&app, &kofi.key, &waiting).await;
     app.execute_sql("update hosts set removed = true").await;
     let before = app.read(&draft).await;
@@ -268,7 +273,7 @@ async fn rejects_cancelled_or_past_event(app: TestApp) {
 async fn advertisement_is_visible_to_all_once_approved(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[]).await;
     let zone = app.create_zone(300, 250).await;
-    let uri = create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&zone])).await.uri().to_owned();
+    let uri = create_draft(&app, &kofi, "Jazz", &event, &[&zone]).await;
 
     let statuses = async || {
         let mut statuses = Vec::new();
@@ -289,7 +294,7 @@ async fn advertisement_of_private_event_is_private(app: TestApp) {
     let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     let ama = app.sign_up("ama").await;
     let zone = app.create_zone(300, 250).await;
-    let uri = create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&zone])).await.uri().to_owned();
+    let uri = create_draft(&app, &kofi, "Jazz", &event, &[&zone]).await;
     publish(&app, &uri).await;
 
     let shown = async |key: &str| {
@@ -307,8 +312,8 @@ async fn advertisement_of_private_event_is_private(app: TestApp) {
 async fn delete_removes_everything(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[]).await;
     let zone = app.create_zone(300, 250).await;
-    let running = create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&zone])).await.uri().to_owned();
-    let draft = create(&app, &kofi.key, &advertisement_body("Rock", &event, &[&zone])).await.uri().to_owned();
+    let running = create_draft(&app, &kofi, "Jazz", &event, &[&zone]).await;
+    let draft = create_draft(&app, &kofi, "Rock", &event, &[&zone]).await;
     publish(&app, &running).await;
     let shown = format!("{zone}/advertisements");
     assert_eq!(app.get(&ama.key, &shown).await.body["total"], 1);
@@ -330,9 +335,9 @@ async fn deleting_event_deletes_its_advertisements(app: TestApp) {
     let host = app.create_host(&kofi).await;
     let (event, other) = (app.create_listed_event(&host, &[]).await, app.create_listed_event(&host, &[]).await);
     let zone = app.create_zone(300, 250).await;
-    let first = create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&zone])).await.uri().to_owned();
-    let second = create(&app, &kofi.key, &advertisement_body("Rock", &event, &[&zone])).await.uri().to_owned();
-    let others = create(&app, &kofi.key, &advertisement_body("Soul", &other, &[&zone])).await.uri().to_owned();
+    let first = create_draft(&app, &kofi, "Jazz", &event, &[&zone]).await;
+    let second = create_draft(&app, &kofi, "Rock", &event, &[&zone]).await;
+    let others = create_draft(&app, &kofi, "Soul", &other, &[&zone]).await;
     publish(&app, &first).await;
     submit(&app, &kofi.key, &second).await;
     submit(&app, &kofi.key, &others).await;
@@ -371,7 +376,7 @@ async fn deletes_event_while_advertisement_is_updated(app: TestApp) {
     let zone = app.create_zone(300, 250).await;
     for round in 0..4 {
         let event = app.create_draft(&host).await;
-        let uri = create(&app, &kofi.key, &advertisement_body(&format!("Jazz {round}"), &event, &[&zone])).await.uri().to_owned();
+        let uri = create_draft(&app, &kofi, &format!("Jazz {round}"), &event, &[&zone]).await;
         let body = json!({ "zones": [zone], "artwork": png(300, 250) });
 
         let (changed, removed) = join(app.put(&kofi.key, &uri, body), app.delete(&kofi.key, &event.uri)).await;
@@ -388,7 +393,7 @@ async fn deletes_event_while_advertisements_are_read(app: TestApp) {
     let zone = app.create_zone(300, 250).await;
     for round in 0..6 {
         let event = app.create_draft(&host).await;
-        let uri = create(&app, &kofi.key, &advertisement_body(&format!("Jazz {round}"), &event, &[&zone])).await.uri().to_owned();
+        let uri = create_draft(&app, &kofi, &format!("Jazz {round}"), &event, &[&zone]).await;
 
         let reading = join_all((0..4).map(|_| join(app.get(&kofi.key, &uri), app.get(&kofi.key, "/advertisements"))));
         let (read, removed) = join(reading, app.delete(&kofi.key, &event.uri)).await;
@@ -408,9 +413,8 @@ async fn does_not_submit_or_approve_for_cancelled_or_past_event(app: TestApp) {
     let (cancelled, over) = (app.create_listed_event(&host, &[]).await, app.create_draft(&host).await);
     let (mut drafts, mut waiting) = (Vec::new(), Vec::new());
     for (name, event) in [("Cancelled", &cancelled), ("Over", &over)] {
-        drafts
-            .push(create(&app, &kofi.key, &advertisement_body(&format!("{name} draft"), event, &[&zone])).await.uri().to_owned());
-        let uri = create(&app, &kofi.key, &advertisement_body(name, event, &[&zone])).await.uri().to_owned();
+        drafts.push(create_draft(&app, &kofi, &format!("{name} draft"), event, &[&zone]).await);
+        let uri = create_draft(&app, &kofi, name, event, &[&zone]).await;
         assert_eq!(submit(&app, &kofi.key, &uri).await.status, 201);
         waiting.push(uri);
     }

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use image::ImageFormat;
 use serde_json::json;
 
-use super::{advertisement_body, create, files, image, png, stored_artwork};
+use super::{advertisement_body, create, create_draft, files, image, png, stored_artwork};
 use crate::support::{Response, TestApp, id_of};
 
 on_both_databases![
@@ -163,7 +163,7 @@ async fn replaces_artwork_atomically(app: TestApp) {
 async fn rejected_update_keeps_artwork(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[]).await;
     let zone = app.create_zone(300, 250).await;
-    let uri = create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&zone])).await.uri().to_owned();
+    let uri = create_draft(&app, &kofi, "Jazz", &event, &[&zone]).await;
     let webp = webp(300, 250);
     let slots = json!([{ "start": "2998-01-01 00:00", "end": "2997-01-01 00:00" }]);
 

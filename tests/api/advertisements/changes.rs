@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{advertisement_body, create, publish, rejection};
+use super::{advertisement_body, create, create_draft, publish, rejection};
 use crate::support::TestApp;
 
 on_both_databases![
@@ -74,7 +74,7 @@ async fn update_follows_creation_rules(app: TestApp) {
 async fn update_of_listed_advertisement_keeps_status(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[]).await;
     let (zone, other) = (app.create_zone(300, 250).await, app.create_zone(300, 250).await);
-    let uri = create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&zone])).await.uri().to_owned();
+    let uri = create_draft(&app, &kofi, "Jazz", &event, &[&zone]).await;
     publish(&app, &uri).await;
 
     let changed = app.put(&kofi.key, &uri, json!({ "name": "Rock", "zones": [other] })).await;

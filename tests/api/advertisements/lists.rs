@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{advertisement_body, cancel, create, publish, rejection, submit};
+use super::{advertisement_body, cancel, create, create_draft, publish, rejection, submit};
 use crate::support::{Event, TestApp, User, entries_of, id_of, section};
 
 on_both_databases![
@@ -25,7 +25,7 @@ const HOUR: Duration = Duration::from_secs(3600);
 async fn drafts<const N: usize>(app: &TestApp, user: &User, event: &Event, zone: &str, names: [&str; N]) -> [String; N] {
     let mut uris = names.map(str::to_owned);
     for name in &mut uris {
-        *name = create(app, &user.key, &advertisement_body(name, event, &[zone])).await.uri().to_owned();
+        *name = create_draft(app, user, name, event, &[zone]).await;
     }
     uris
 }
@@ -182,7 +182,7 @@ async fn zone_lists_running_advertisements(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[]).await;
     let (zone, other) = (app.create_zone(300, 250).await, app.create_zone(300, 250).await);
     let [listed, cancelled, _] = drafts(&app, &kofi, &event, &zone, ["Listed", "Cancelled", "Draft"]).await;
-    let both = create(&app, &kofi.key, &advertisement_body("Both", &event, &[&zone, &other])).await.uri().to_owned();
+    let both = create_draft(&app, &kofi, "Both", &event, &[&zone, &other]).await;
     let mut past = advertisement_body("Past", &event, &[&zone]);
     past["schedule"] = json!([{ "start": "2020-01-01 00:00", "end": "2020-01-02 00:00" }]);
     let past = create(&app, &kofi.key, &past).await.uri().to_owned();
@@ -207,7 +207,7 @@ async fn zone_lists_advertisements_of_listed_events_only(app: TestApp) {
     let mut events = Vec::new();
     for name in ["Listed", "Cancelled", "Withdrawn"] {
         let event = app.create_listed_event(&host, &[]).await;
-        publish(&app, create(&app, &kofi.key, &advertisement_body(name, &event, &[&zone])).await.uri()).await;
+        publish(&app, &create_draft(&app, &kofi, name, &event, &[&zone]).await).await;
         events.push(event);
     }
     let zone = format!("{zone}/advertisements");
@@ -232,7 +232,7 @@ async fn zone_does_not_list_advertisements_of_past_events(app: TestApp) {
             let times = json!({ "start": "2020-01-01T19:00", "end": app.state.clock.now().plus(HOUR).format_slot() });
             assert_eq!(app.put(&kofi.key, &event.uri, times).await.status, 200);
         }
-        publish(&app, create(&app, &kofi.key, &advertisement_body(name, &event, &[&zone])).await.uri()).await;
+        publish(&app, &create_draft(&app, &kofi, name, &event, &[&zone]).await).await;
     }
     let zone = format!("{zone}/advertisements");
     assert_eq!(app.list(&app.public_key, &zone, "name").await, ["Soon", "Later"]);

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{advertisement_body, create, decide, submit};
+use super::{create_draft, decide, submit};
 use crate::review::submission_of;
 use crate::support::TestApp;
 
@@ -10,8 +10,7 @@ on_both_databases![submission_describes_its_content, rejected_advertisement_can_
 
 async fn submission_describes_its_content(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[]).await;
-    let uri =
-        create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&app.create_zone(300, 250).await])).await.uri().to_owned();
+    let uri = create_draft(&app, &kofi, "Jazz", &event, &[&app.create_zone(300, 250).await]).await;
 
     let submitted = submit(&app, &kofi.key, &uri).await;
 
@@ -27,8 +26,7 @@ async fn submission_describes_its_content(app: TestApp) {
 
 async fn rejected_advertisement_can_be_resubmitted(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[]).await;
-    let uri =
-        create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&app.create_zone(300, 250).await])).await.uri().to_owned();
+    let uri = create_draft(&app, &kofi, "Jazz", &event, &[&app.create_zone(300, 250).await]).await;
     submit(&app, &kofi.key, &uri).await;
 
     let rejected = decide(&app, &uri, false).await;

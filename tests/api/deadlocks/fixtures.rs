@@ -116,8 +116,8 @@ impl<'a> Fixtures<'a> {
         }
         for number in 0..4 {
             let name = format!("Jazz {} {number}", self.draft.id);
-            let body = advertisement_body(&name, &self.draft, &[&self.zones[number % 2], &self.zones[1 - number % 2]]);
-            self.advertisements.push(advertisements::create(self.app, &kofi, &body).await.uri().to_owned());
+            let zones = [&*self.zones[number % 2], &self.zones[1 - number % 2]];
+            self.advertisements.push(advertisements::create_draft(self.app, &self.host.owner, &name, &self.draft, &zones).await);
         }
         for path in [&self.submitted.uri, &self.advertisements[3]] {
             self.app.post_empty(&kofi, &format!("{path}/submissions")).await.success();

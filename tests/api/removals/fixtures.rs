@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use serde_json::{Value, json};
 
-use crate::advertisements::{self, advertisement_body};
+use crate::advertisements;
 use crate::support::{Call, Event, TestApp, User, entries_of, section};
 
 /// The users of a test. Creates resources with unique names.
@@ -76,8 +76,7 @@ impl<'a> Fixtures<'a> {
     }
 
     pub async fn advertisement(&self, event: &Event, zone: &str) -> String {
-        let body = advertisement_body(&self.name("Jazz"), event, &[zone]);
-        advertisements::create(self.app, &self.kofi.key, &body).await.uri().to_owned()
+        advertisements::create_draft(self.app, &self.kofi, &self.name("Jazz"), event, &[zone]).await
     }
 
     /// Signs up a user who will be removed.
