@@ -32,6 +32,7 @@ use metrics::Metrics;
 use outbox::{MailCipher, MailTemplates, MailTransport};
 use settings::Settings;
 use slog::Logger;
+use tokio::sync::watch;
 use types::clock::{Clock, Timestamp};
 
 /// 2025-01-01T00:00:00Z, before this version was made. An earlier clock was not set, for example because its battery is empty.
@@ -59,6 +60,8 @@ pub struct Kernel {
     pub mail_templates: MailTemplates,
     /// Sends mail.
     pub mail_transport: Box<dyn MailTransport>,
+    /// True once the server stops: jobs then begin nothing new.
+    pub stopping: watch::Sender<bool>,
     /// Metrics.
     pub metrics: Metrics,
     /// Creates the spans of traces.
@@ -103,10 +106,16 @@ impl Kernel {
             mail_cipher: MailCipher::open(&settings.mail.key_file, settings.creates_files)?,
             mail_templates: MailTemplates::open(&settings)?,
             mail_transport: outbox::from_settings(&settings.mail)?,
+            stopping: watch::Sender::new(false),
             settings,
             server_name: server_name(),
             log,
         })
+    }
+
+    /// Returns whether the server stops.
+    pub fn is_stopping(&self) -> bool {
+        *self.stopping.borrow()
     }
 }
 

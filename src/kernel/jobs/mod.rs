@@ -16,7 +16,6 @@ use futures::FutureExt;
 use futures::future::{BoxFuture, join_all};
 pub use runs::{JobRun, last_runs};
 use slog::{debug, error};
-use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 
@@ -78,25 +77,23 @@ impl<A: 'static> Job<A> {
 /// The running jobs.
 pub struct Jobs {
     kernel: Arc<Kernel>,
-    stop: watch::Sender<bool>,
     tasks: Vec<(Duration, JoinHandle<()>)>,
 }
 
 impl Jobs {
     /// Starts all jobs, one after the other.
     pub fn start<A: AppState>(app: &Arc<A>, jobs: impl IntoIterator<Item = Job<A>>) -> Self {
-        let (stop, stopped) = watch::channel(false);
         let now = Instant::now();
         let start = |(job, number): (Job<A>, u32)| {
             let shutdown_timeout = job.shutdown_timeout;
-            (shutdown_timeout, tokio::spawn(repeat(job, Arc::clone(app), now + START_PAUSE * number, stopped.clone())))
+            (shutdown_timeout, tokio::spawn(repeat(job, Arc::clone(app), now + START_PAUSE * number)))
         };
-        Self { kernel: Arc::clone(app.kernel()), stop, tasks: jobs.into_iter().zip(0..).map(start).collect() }
+        Self { kernel: Arc::clone(app.kernel()), tasks: jobs.into_iter().zip(0..).map(start).collect() }
     }
 
     /// Stops every job once its step is finished, or after its shutdown timeout.
     pub async fn stop(&mut self) {
-        self.stop.send_replace(true);
+        self.kernel.stopping.send_replace(true);
         let ends = self.tasks.drain(..).map(|(shutdown_timeout, mut task)| async move {
             if timeout(shutdown_timeout, &mut task).await.is_err() {
                 task.abort();
@@ -113,7 +110,9 @@ impl Jobs {
 }
 
 /// Runs a job at each tick of its interval from `start` on, until the server stops.
-async fn repeat<A: AppState>(job: Job<A>, app: Arc<A>, start: Instant, mut stopped: watch::Receiver<bool>) {
+async fn repeat<A: AppState>(job: Job<A>, app: Arc<A>, start: Instant) {
+    let kernel = app.kernel();
+    let mut stopping = kernel.stopping.subscribe();
     let mut ticks = interval_at(start, job.interval);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     // The time and the outcome of the last run that was stored.
@@ -122,16 +121,15 @@ async fn repeat<A: AppState>(job: Job<A>, app: Arc<A>, start: Instant, mut stopp
         // A tick is due when a run took longer than the interval, as in an outage. The server still stops.
         tokio::select! {
             biased;
-            _ = stopped.changed() => return,
+            _ = stopping.wait_for(|is_stopping| *is_stopping) => return,
             _ = ticks.tick() => {}
         }
-        let kernel = app.kernel();
         let leased = job.runs_on_one_server.then(Instant::now);
         if leased.is_some() && !lease(&job, kernel).await {
             continue;
         }
-        let run = run_to_end(&job, &app, &stopped, leased).await;
-        if *stopped.borrow() {
+        let run = run_to_end(&job, &app, leased).await;
+        if kernel.is_stopping() {
             return;
         }
         let is_due = recorded.is_none_or(|(at, success)| success != run.is_success || at.elapsed() >= RECORD_INTERVAL);
@@ -156,20 +154,14 @@ async fn lease<A>(job: &Job<A>, kernel: &Kernel) -> bool {
 
 /// Runs a job now, whichever server holds its lease, and stores the outcome.
 pub async fn run_now<A: AppState>(job: &Job<A>, app: &Arc<A>) -> JobRun {
-    let (_stop, stopped) = watch::channel(false);
-    let run = run_to_end(job, app, &stopped, None).await;
+    let run = run_to_end(job, app, None).await;
     record(app.kernel(), &run).await;
     run
 }
 
 /// Calls the step of a job until there is nothing more to do, it fails, or the server stops. If the job was leased, it renews the lease
 /// between steps, and ends when another server has it.
-async fn run_to_end<A: AppState>(
-    job: &Job<A>,
-    app: &Arc<A>,
-    stopped: &watch::Receiver<bool>,
-    mut leased: Option<Instant>,
-) -> JobRun {
+async fn run_to_end<A: AppState>(job: &Job<A>, app: &Arc<A>, mut leased: Option<Instant>) -> JobRun {
     let kernel = app.kernel();
     let (started, mut processed) = (kernel.clock.now(), 0);
     let failure = loop {
@@ -179,7 +171,7 @@ async fn run_to_end<A: AppState>(
         match done {
             Ok(count) => {
                 processed += count;
-                if count == 0 || *stopped.borrow() {
+                if count == 0 || kernel.is_stopping() {
                     break None;
                 }
                 if leased.is_some_and(|at| at.elapsed() >= job.interval / 2) {
