@@ -21,6 +21,7 @@ use crate::kernel::context::Context;
 use crate::kernel::http;
 use crate::kernel::idempotency;
 use crate::kernel::jobs::{Job, Jobs};
+use crate::kernel::outbox;
 use crate::retention;
 use crate::routes::routes;
 use crate::state::{App, Ctx};
@@ -73,10 +74,6 @@ pub(crate) const JOBS: [Job<App>; 15] = [
         .on_one_server(),
 ];
 
-/// Pause between two steps of the job that delivers mail. A step delivers up to 8 mails, so one server sends at most 100 mails per
-/// second: during a large sale, mails wait, and requests don't.
-const MAIL_PAUSE: Duration = Duration::from_millis(80);
-
 /// Job step: deletes some stored responses of idempotent requests.
 async fn purge_responses(app: &App) -> Result<u64> {
     match clock_watch::deletion_time(app).await? {
@@ -93,11 +90,11 @@ async fn purge_addresses(ctx: &Ctx) -> Result<u64> {
     }
 }
 
-/// Job step: delivers a few mails.
+/// Job step: delivers due mails.
 async fn deliver_mail(app: &Arc<App>) -> Result<u64> {
     let count = mail::deliver_due(app).await?;
     if count > 0 {
-        sleep(MAIL_PAUSE).await;
+        sleep(outbox::CLAIM_PAUSE).await;
     }
     Ok(count)
 }

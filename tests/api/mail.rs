@@ -35,6 +35,7 @@ on_both_databases![
     retries_connection_closed_before_acceptance,
     missing_goodbye_does_not_cause_retry,
     rejected_mail_does_not_block_others,
+    hanging_mail_does_not_block_others,
     two_servers_deliver_each_mail_once,
     codes_are_sent_before_other_mails,
     mail_of_hanging_server_is_delivered_by_another_once,
@@ -305,6 +306,22 @@ async fn rejected_mail_does_not_block_others(app: TestApp) {
 
     wait_until(async || app.outbox().await.len() == 1).await;
     assert_eq!((app.wait_until_given_up().await.recipient.as_str(), server.accepted().len()), ("no address", 11));
+}
+
+/// The mail server checks one address for longer than the test takes. More mails follow than are delivered at the same time.
+async fn hanging_mail_does_not_block_others(app: TestApp) {
+    let server = MailServer::start(SmtpBehavior::HangForRecipient("slow@example.com")).await;
+    app.mailbox.use_smtp(SmtpSettings { timeout: Duration::from_secs(600), ..server.settings() });
+
+    app.enqueue_mail("slow@example.com", "Good news").await;
+    wait_until(async || server.commands().iter().any(|command| command.contains("slow@example.com"))).await;
+    for _ in 0..20 {
+        app.enqueue_mail("ama@example.com", "Good news").await;
+    }
+
+    wait_until(async || server.accepted().len() == 20).await;
+    wait_until(async || app.outbox().await.len() == 1).await;
+    assert_eq!(app.outbox().await[0].recipient, "slow@example.com");
 }
 
 async fn two_servers_deliver_each_mail_once(app: TestApp) {

@@ -28,6 +28,8 @@ pub enum SmtpBehavior {
     RejectSender(&'static str),
     /// Responds to `RCPT TO` with this line.
     RejectRecipient(&'static str),
+    /// Never responds to `RCPT TO` with this address, and accepts every other mail.
+    HangForRecipient(&'static str),
     /// Accepts the connection, and sends nothing.
     Unresponsive,
     /// Closes the connection in the middle of a mail.
@@ -200,6 +202,7 @@ where
             },
             "RCPT" => match behavior {
                 SmtpBehavior::RejectRecipient(answer) => answer,
+                SmtpBehavior::HangForRecipient(address) if line.contains(address) => std::future::pending().await,
                 _ => "250 ok",
             },
             "DATA" => {

@@ -1,15 +1,19 @@
 //! Storing mail in the outbox, and delivering it.
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
 use boxoffice_http::error::{Error, Result};
 use boxoffice_http::traces::SpanKind;
-use futures::future::join_all;
+use futures::future::BoxFuture;
+use futures::stream::FuturesUnordered;
+use futures::{FutureExt, StreamExt};
 use lettre::Message;
 use lettre::message::header::{ContentType, HeaderName, HeaderValue};
 use lettre::message::{self, Mailbox, MultiPart, SinglePart};
 use slog::{error, info, warn};
+use tokio::time::sleep;
 
 use super::content::{Attachment, DueMail, DueRecipient, MailContent, MailContents};
 use super::model::{Mail, MailRow, NewMail, Recipient, StoredValues};
@@ -26,7 +30,10 @@ use crate::kernel::types::secret;
 use crate::kernel::unit_of_work::UnitOfWork;
 
 /// Number of mails that are delivered at the same time.
-const CONCURRENCY: i64 = 8;
+const CONCURRENCY: usize = 8;
+/// Shortest time between two claims of mails. With [`CONCURRENCY`], it makes one server send at most 100 mails per second: during a large
+/// sale, mails wait, and requests don't.
+pub const CLAIM_PAUSE: Duration = Duration::from_millis(80);
 /// The delay after each failed attempt. The last attempt follows the last delay, about 15 hours after the first attempt.
 const RETRY_DELAYS: [Duration; 7] = [
     Duration::from_secs(10),
@@ -112,33 +119,66 @@ fn encrypt<'w, 'm>(
     Ok(store::insert(writes, &mails, &kernel.mail_cipher.key_ids.current, kernel.clock.now()))
 }
 
-/// Job step: tries to deliver a few due mails, whose values and attachments `contents` completes. Returns the number of attempts;
-/// call it until it returns 0.
+/// Job step: tries to deliver due mails, whose values and attachments `contents` completes. Mails are claimed in the place of those
+/// that are delivered, so that one that takes long delays no other. Returns the number of attempts; call it until it returns 0.
 ///
 /// # Errors
 /// Returns an error if the database fails. A mail that was delivered but could not be deleted for that reason is delivered
 /// again later.
 pub async fn deliver_due(kernel: &Kernel, contents: &dyn MailContents) -> Result<u64> {
-    let (now, key_ids) = (kernel.clock.now(), &kernel.mail_cipher.key_ids);
-    let abandoned = now.minus(ABANDONED_AFTER);
-    if !store::is_any_due(&mut kernel.db.read().await?, now, key_ids, abandoned).await? {
-        return Ok(0);
-    }
-    let until = now.plus(kernel.mail_transport.timeout() + LEASE_MARGIN);
-    let claimed = transaction!(kernel.db, |tx| store::claim(tx, now, until, key_ids, abandoned, CONCURRENCY).await)?;
-    let count = claimed.len() as u64;
-    let prepared = prepare(kernel, contents, &claimed).await?;
-    let results = Batcher::of(claimed.len());
-    let deliveries = claimed.iter().zip(prepared).map(async |(mail, prepared)| {
-        let result = deliver(kernel, mail, prepared).await;
-        let (db, now) = (kernel.db.clone(), kernel.clock.now());
-        let record_all = move |(), results| record_all(db.clone(), results, until, now);
-        results.submit((), (mail.id, result), record_all).await
-    });
-    for recorded in join_all(deliveries).await {
+    let mut deliveries = FuturesUnordered::new();
+    let delivered = deliver_while_due(kernel, contents, &mut deliveries).await;
+    // After a failure, too: a mail whose delivery is cancelled may have been sent, and would be sent again.
+    while let Some(recorded) = deliveries.next().await {
         recorded?;
     }
-    Ok(count)
+    delivered
+}
+
+/// Adds the deliveries of due mails to `deliveries` until all are complete, or the server stops.
+async fn deliver_while_due<'a>(
+    kernel: &'a Kernel,
+    contents: &dyn MailContents,
+    deliveries: &mut FuturesUnordered<BoxFuture<'a, Result<()>>>,
+) -> Result<u64> {
+    let (results, mut count) = (Batcher::of(CONCURRENCY), 0);
+    loop {
+        let now = kernel.clock.now();
+        let until = now.plus(kernel.mail_transport.timeout() + LEASE_MARGIN);
+        let claimed = claim(kernel, now, until, CONCURRENCY - deliveries.len()).await?;
+        count += claimed.len() as u64;
+        let prepared = prepare(kernel, contents, &claimed).await?;
+        deliveries.extend(claimed.into_iter().zip(prepared).map(|(mail, prepared)| {
+            let results = Arc::clone(&results);
+            async move {
+                let result = deliver(kernel, &mail, prepared).await;
+                let (db, now) = (kernel.db.clone(), kernel.clock.now());
+                let record_all = move |until, results| record_all(db.clone(), results, until, now);
+                results.submit(until, (mail.id, result), record_all).await
+            }
+            .boxed()
+        }));
+        let pause = sleep(CLAIM_PAUSE);
+        tokio::pin!(pause);
+        loop {
+            tokio::select! {
+                recorded = deliveries.next() => match recorded {
+                    Some(recorded) => recorded?,
+                    None => return Ok(count),
+                },
+                () = &mut pause, if deliveries.len() < CONCURRENCY && !kernel.is_stopping() => break,
+            }
+        }
+    }
+}
+
+/// Claims some due mails until a time.
+async fn claim(kernel: &Kernel, now: Timestamp, until: Timestamp, most: usize) -> Result<Vec<MailRow>> {
+    let (key_ids, abandoned) = (&kernel.mail_cipher.key_ids, now.minus(ABANDONED_AFTER));
+    if !store::is_any_due(&mut kernel.db.read().await?, now, key_ids, abandoned).await? {
+        return Ok(Vec::new());
+    }
+    transaction!(kernel.db, |tx| store::claim(tx, now, until, key_ids, abandoned, most as i64).await)
 }
 
 /// The result of an attempt to deliver a mail.
