@@ -173,5 +173,5 @@ async fn connections_of_a_lost_server_end(app: TestApp) {
         return;
     }
     let timeout = "select current_setting('idle_in_transaction_session_timeout')";
-    assert_eq!(tx.query(timeout).scalar::<String>().await.unwrap(), "30s");
+    assert_eq!(tx.query(timeout).scalar::<String>().await.unwrap(), "8s");
 }

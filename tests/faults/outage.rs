@@ -1,5 +1,6 @@
 //! Outages of the database under load.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,8 +15,9 @@ use tokio::net::{TcpListener, UnixStream};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-use super::load::Load;
+use super::load::{Load, connect_without_retries};
 use super::{check, create_load, fault_duration, print_recovery};
+use crate::support::server_process::{ServerProcess, boxoffice};
 use crate::support::{PgCluster, TestApp, card_payment, section, wait_until};
 
 /// Runs a load before, during and after a fault of PostgreSQL, and returns the number of 503 responses.
@@ -212,6 +214,37 @@ async fn abandoned_statement_ends_in_the_database() {
     wait_until(async || waiting().await == 0).await;
 
     assert_eq!((change.status, change.headers.contains_key("retry-after")), (503, true));
+}
+
+/// A server freezes in a transaction, as on a machine that is suspended, and its connections stay open. PostgreSQL ends the transaction
+/// before the requests give up that wait for its locks on another server.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn orders_wait_for_a_frozen_server() {
+    let Some(cluster) = PgCluster::create() else { return };
+    let app = TestApp::start(&cluster.url, tempfile::tempdir().unwrap()).await;
+    let (_, ama, event) = app.create_sale(&[section("Stalls", 100.0, 2)]).await;
+    let efua = app.sign_up("efua").await;
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = boxoffice(folder.path(), &["serve"]);
+    command.env("DATABASE_URL", &cluster.url);
+    let server = ServerProcess::start(command);
+    let client = connect_without_retries(&server.address, &ama.key);
+    let items = HashMap::from([(event.sections[0].clone(), 1)]);
+    let mut other = PgConnection::connect(&cluster.url).await.unwrap();
+
+    sqlx::raw_sql("begin; select id from sections for update").execute(&mut other).await.unwrap();
+    let frozen = tokio::spawn(async move { client.order_create().body_map(|body| body.items(items)).send().await });
+    app.wait_for_lock_waits(1).await;
+    server.signal("STOP");
+    sqlx::raw_sql("rollback").execute(&mut other).await.unwrap();
+    let holding = "select count(*) from pg_stat_activity where state = 'idle in transaction'";
+    wait_until(async || app.scalar::<i64>(holding).await == 1).await;
+    let order = app.request("POST", "/orders").key(&efua.key).json(&json!({ "items": { &event.sections[0]: 2 } }));
+    let order = order.send().await;
+
+    assert_eq!(order.status, 201, "{}", order.body);
+    server.signal("CONT");
+    assert!(frozen.await.unwrap().is_err(), "its places are sold");
 }
 
 /// An operator ends a statement that waits for a lock, and then limits how long statements may wait.

@@ -74,12 +74,12 @@ impl DbConnection for SqliteConnection {
 impl DbConnection for PgConnection {
     const IS_REMOTE: bool = true;
     const SYSTEM: &'static str = "postgresql";
-    /// If the machine of a server is lost, nothing ends its connections, and their locks would remain for two hours. A transaction
-    /// waits for at most 15 seconds between two statements, for a precondition. A statement that this server has given up would go on,
-    /// and one that waits for a lock would keep the locks of its transaction: PostgreSQL ends it a little later. Not startup
-    /// parameters, which poolers reject.
+    /// If a server freezes or its machine is lost, nothing ends its connections, and their locks would remain for two hours. PostgreSQL
+    /// ends such a transaction before the statements of other servers that wait for its locks reach their time limit. A statement that
+    /// this server has given up would go on, and one that waits for a lock would keep the locks of its transaction: PostgreSQL ends it
+    /// a little later. Not startup parameters, which poolers reject.
     const SETTINGS: Option<&'static str> = Some(
-        "set statement_timeout = '12s'; set idle_in_transaction_session_timeout = '30s'; set tcp_keepalives_idle = 10;
+        "set statement_timeout = '12s'; set idle_in_transaction_session_timeout = '8s'; set tcp_keepalives_idle = 10;
          set tcp_keepalives_interval = 5; set tcp_keepalives_count = 3",
     );
 

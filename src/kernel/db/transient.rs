@@ -10,8 +10,8 @@ use sqlx::error::DatabaseError;
 use sqlx::postgres::PgDatabaseError;
 
 /// Time limit for a statement. A database that is frozen or silently disconnected never responds. The limit is below the usual
-/// client timeout of 30 seconds, so that clients receive an error response in time, and below the `statement_timeout` of the
-/// connections.
+/// client timeout of 30 seconds, so that clients receive an error response in time. It is below the `statement_timeout` of the
+/// connections, and above their `idle_in_transaction_session_timeout`.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Codes of PostgreSQL: lock_not_available, query_canceled.
