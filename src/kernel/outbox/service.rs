@@ -1,18 +1,16 @@
 //! Storing mail in the outbox, and delivering it.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::Context;
 use boxoffice_http::error::{Error, Result};
 use boxoffice_http::traces::SpanKind;
-use futures::future::BoxFuture;
-use futures::stream::FuturesUnordered;
-use futures::{FutureExt, StreamExt};
 use lettre::Message;
 use lettre::message::header::{ContentType, HeaderName, HeaderValue};
 use lettre::message::{self, Mailbox, MultiPart, SinglePart};
 use slog::{error, info, warn};
+use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use super::content::{Attachment, DueMail, DueRecipient, MailContent, MailContents};
@@ -34,6 +32,8 @@ const CONCURRENCY: usize = 8;
 /// Shortest time between two claims of mails. With [`CONCURRENCY`], it makes one server send at most 100 mails per second: during a large
 /// sale, mails wait, and requests don't.
 pub const CLAIM_PAUSE: Duration = Duration::from_millis(80);
+/// Time after which a step claims no more mails, so that its success is recorded while mails are always due.
+const MAX_STEP: Duration = Duration::from_secs(60);
 /// The delay after each failed attempt. The last attempt follows the last delay, about 15 hours after the first attempt.
 const RETRY_DELAYS: [Duration; 7] = [
     Duration::from_secs(10),
@@ -125,60 +125,60 @@ fn encrypt<'w, 'm>(
 /// # Errors
 /// Returns an error if the database fails. A mail that was delivered but could not be deleted for that reason is delivered
 /// again later.
-pub async fn deliver_due(kernel: &Kernel, contents: &dyn MailContents) -> Result<u64> {
-    let mut deliveries = FuturesUnordered::new();
-    let delivered = deliver_while_due(kernel, contents, &mut deliveries).await;
-    // After a failure, too: a mail whose delivery is cancelled may have been sent, and would be sent again.
-    while let Some(recorded) = deliveries.next().await {
-        recorded?;
-    }
-    delivered
-}
-
-/// Adds the deliveries of due mails to `deliveries` until all are complete, or the server stops.
-async fn deliver_while_due<'a>(
-    kernel: &'a Kernel,
-    contents: &dyn MailContents,
-    deliveries: &mut FuturesUnordered<BoxFuture<'a, Result<()>>>,
-) -> Result<u64> {
-    let (results, mut count) = (Batcher::of(CONCURRENCY), 0);
+pub async fn deliver_due(kernel: &Arc<Kernel>, contents: &dyn MailContents) -> Result<u64> {
+    let (begun, results, mut deliveries) = (Instant::now(), Batcher::of(CONCURRENCY), JoinSet::new());
+    let mut outcome = Ok(0);
     loop {
-        let now = kernel.clock.now();
-        let until = now.plus(kernel.mail_transport.timeout() + LEASE_MARGIN);
-        let claimed = claim(kernel, now, until, CONCURRENCY - deliveries.len()).await?;
-        count += claimed.len() as u64;
-        let prepared = prepare(kernel, contents, &claimed).await?;
-        deliveries.extend(claimed.into_iter().zip(prepared).map(|(mail, prepared)| {
-            let results = Arc::clone(&results);
-            async move {
-                let result = deliver(kernel, &mail, prepared).await;
-                let (db, now) = (kernel.db.clone(), kernel.clock.now());
-                let record_all = move |until, results| record_all(db.clone(), results, until, now);
-                results.submit(until, (mail.id, result), record_all).await
+        outcome = match outcome {
+            Ok(count) if count == 0 || (begun.elapsed() < MAX_STEP && !kernel.is_stopping()) => {
+                begin_due(kernel, contents, &results, &mut deliveries).await.map(|begun| count + begun)
             }
-            .boxed()
-        }));
+            outcome => outcome,
+        };
         let pause = sleep(CLAIM_PAUSE);
         tokio::pin!(pause);
         loop {
             tokio::select! {
-                recorded = deliveries.next() => match recorded {
-                    Some(recorded) => recorded?,
-                    None => return Ok(count),
+                ended = deliveries.join_next() => match ended {
+                    // After a failure, the other deliveries go on: a mail whose delivery is cancelled may have been sent.
+                    Some(recorded) => {
+                        let recorded = recorded.unwrap_or_else(|panic| Err(Error::Internal(panic.into())));
+                        outcome = outcome.and_then(|count| recorded.map(|()| count));
+                    }
+                    None => return outcome,
                 },
-                () = &mut pause, if deliveries.len() < CONCURRENCY && !kernel.is_stopping() => break,
+                () = &mut pause, if deliveries.len() < CONCURRENCY => break,
             }
         }
     }
 }
 
-/// Claims some due mails until a time.
-async fn claim(kernel: &Kernel, now: Timestamp, until: Timestamp, most: usize) -> Result<Vec<MailRow>> {
-    let (key_ids, abandoned) = (&kernel.mail_cipher.key_ids, now.minus(ABANDONED_AFTER));
+/// Claims as many due mails as can be delivered beside `deliveries`, and begins to deliver them. Returns their number.
+async fn begin_due(
+    kernel: &Arc<Kernel>,
+    contents: &dyn MailContents,
+    results: &Arc<Batcher<Timestamp, (Id, DeliveryResult), ()>>,
+    deliveries: &mut JoinSet<Result<()>>,
+) -> Result<u64> {
+    let (now, key_ids) = (kernel.clock.now(), &kernel.mail_cipher.key_ids);
+    let abandoned = now.minus(ABANDONED_AFTER);
     if !store::is_any_due(&mut kernel.db.read().await?, now, key_ids, abandoned).await? {
-        return Ok(Vec::new());
+        return Ok(0);
     }
-    transaction!(kernel.db, |tx| store::claim(tx, now, until, key_ids, abandoned, most as i64).await)
+    let (most, until) = (CONCURRENCY - deliveries.len(), now.plus(kernel.mail_transport.timeout() + LEASE_MARGIN));
+    let claimed = transaction!(kernel.db, |tx| store::claim(tx, now, until, key_ids, abandoned, most as i64).await)?;
+    let prepared = prepare(kernel, contents, &claimed).await?;
+    let count = claimed.len() as u64;
+    for (mail, prepared) in claimed.into_iter().zip(prepared) {
+        let (kernel, results) = (Arc::clone(kernel), Arc::clone(results));
+        deliveries.spawn(async move {
+            let result = deliver(&kernel, &mail, prepared).await;
+            let (db, now) = (kernel.db.clone(), kernel.clock.now());
+            let record_all = move |until, results| record_all(db.clone(), results, until, now);
+            results.submit(until, (mail.id, result), record_all).await
+        });
+    }
+    Ok(count)
 }
 
 /// The result of an attempt to deliver a mail.

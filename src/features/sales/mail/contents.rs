@@ -25,7 +25,7 @@ use crate::state::{App, Ctx};
 /// # Errors
 /// Returns an error if the database fails.
 pub async fn deliver_due(app: &Arc<App>) -> Result<u64> {
-    outbox::deliver_due(app, &Contents(Context::immediate(Arc::clone(app)))).await
+    outbox::deliver_due(&app.kernel, &Contents(Context::immediate(Arc::clone(app)))).await
 }
 
 /// Loads the contents of a batch of mails with seven queries at most.
