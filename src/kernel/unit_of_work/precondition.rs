@@ -5,9 +5,15 @@
 //! transactions that write the same row, the later one waits for the earlier one's commit before it gets here, and then sees it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use boxoffice_http::error::Result;
+use anyhow::anyhow;
+use boxoffice_http::error::{Error, Result};
 use futures::future::BoxFuture;
+use tokio::time::timeout;
+
+/// Time limit for a check. The transaction waits for it, and PostgreSQL ends one that is idle for longer.
+const MAX_CHECK: Duration = Duration::from_secs(6);
 
 type CheckFn = Box<dyn Fn() -> BoxFuture<'static, Result<()>> + Send + Sync>;
 
@@ -26,9 +32,13 @@ impl Precondition {
     /// Checks it, unless something was committed under it already: later commits of the request follow from the first.
     ///
     /// # Errors
-    /// With the rejection, or when the database fails.
+    /// With the rejection, or when the database fails or takes too long.
     pub async fn check_once(&self) -> Result<()> {
-        if self.is_satisfied.load(Ordering::Relaxed) { Ok(()) } else { (self.check)().await }
+        if self.is_satisfied.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let checked = timeout(MAX_CHECK, (self.check)()).await;
+        checked.unwrap_or_else(|_| Err(Error::Unavailable(anyhow!("a precondition could not be checked in time"))))
     }
 
     /// Records that something was committed under it.
