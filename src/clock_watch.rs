@@ -196,10 +196,11 @@ fn check_stored_times(app: &App, highest: Id, last_seen: Timestamp, steady_since
 async fn correct_future(app: &App, tx: &mut Tx, now: Timestamp) -> Result<()> {
     // Other servers may be ahead by this much.
     let latest = now.plus(MAX_LEAD);
+    // First, because an order is locked before its events.
+    let orders = orders::correct_future(app, tx, now, latest).await?;
     let cancellations = events::correct_future(tx, now, latest).await?;
     let keys = auth::correct_future(tx, now, latest).await?;
     let codes = verification_codes::correct_future(tx, now, latest).await?;
-    let orders = orders::correct_future(app, tx, now, latest).await?;
     let offers = waiting_list::correct_future(tx, now, latest).await?;
     let payments = payments::correct_future(tx, now, latest).await?;
     let mails = outbox::correct_future(tx, now, latest).await?;

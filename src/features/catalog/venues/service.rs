@@ -90,6 +90,7 @@ async fn update_in_tx(tx: &mut Tx, id: Id, change: &VenueUpdate, now: Timestamp)
 /// Removes a venue with its submissions, whose identifiers are derived from its URI.
 pub async fn delete(ctx: &Ctx, id: Id) -> Result<()> {
     let deleted = transaction!(ctx.unit, |tx| {
+        store::lock_change(tx, id).await?;
         let deleted = store::delete(tx, id).await.on_foreign_key(codes::VENUE_IN_USE)?;
         if !deleted && store::find(tx, id).await?.is_some() {
             return Err(codes::VENUE_IN_USE.into());
