@@ -21,6 +21,7 @@ on_both_databases![
     ended_orders_are_mailed,
     cancellation_without_payment_is_mailed,
     refund_of_a_late_payment_is_mailed,
+    mail_about_returned_tickets_names_only_them,
     return_is_mailed_once_if_the_order_is_voided_before_its_refund,
     transfer_is_offered_and_tickets_are_mailed,
     holders_of_transferred_tickets_are_mailed_that_they_are_void,
@@ -235,6 +236,27 @@ async fn refund_of_a_late_payment_is_mailed(app: TestApp) {
     app.assert_subjects(&ama, &["Your tickets", "Refund of GHS 20.99"]).await;
 }
 
+/// The tickets for another event of the same order stay valid.
+async fn mail_about_returned_tickets_names_only_them(app: TestApp) {
+    app.stop_jobs().await;
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 10), section("Box", 0.0, 10)]).await;
+    let other = app.create_listed_event(&app.create_host(&kofi).await, &[section("Gallery", 0.0, 10)]).await;
+    let items = [(event.sections[0].as_str(), 2), (event.sections[1].as_str(), 1), (other.sections[0].as_str(), 3)];
+    let order = ama.order_items(items).await.unwrap();
+    app.put(&kofi.key, &event.uri, json!({ "title": "Jazz Evening" })).await;
+    app.put(&kofi.key, &other.uri, json!({ "title": "Open Air" })).await;
+    let wallet = app.wallet(&ama).await;
+    let of_gallery = |ticket: &&Value| ticket["section"]["name"] == "Gallery";
+    let serials: Vec<&Value> = wallet.iter().filter(|ticket| !of_gallery(ticket)).map(|ticket| &ticket["serial"]).collect();
+    assert_eq!(serials.len(), 3);
+
+    assert_eq!(app.return_tickets(&kofi.key, &order.self_, json!({ "tickets": serials[..2] })).await.status, 200);
+
+    let mail = readable(app.mails_of(&ama).await.last().unwrap());
+    assert!(mail.contains("2 tickets of your order"), "{mail}");
+    assert!(mail.contains("Jazz Evening") && !mail.contains("Open Air") && !mail.contains("Gallery"), "{mail}");
+}
+
 async fn return_is_mailed_once_if_the_order_is_voided_before_its_refund(app: TestApp) {
     app.stop_jobs().await;
     let (kofi, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
@@ -341,7 +363,10 @@ async fn stored_mails_have_the_same_form_in_all_versions(app: TestApp) {
     app.return_tickets(&kofi.key, &returned, json!({ "reason": "A storm" })).await;
     let expected = [
         json!(["tickets-voided", { "order": id(&returned), "event": id(&event.uri), "voided": 1 }]),
-        json!(["tickets-returned", { "order": id(&returned), "returned": 2, "amount": 4198, "reason": "A storm" }]),
+        json!([
+            "tickets-returned",
+            { "order": id(&returned), "returned": 2, "sections": [[id(floor), 2]], "amount": 4198, "reason": "A storm" }
+        ]),
     ];
     assert_eq!(app.send_stored().await, expected);
 

@@ -3,11 +3,16 @@
 //! They are the identifiers of a [`MailSubject`], which `mail` loads when it sends the mail, and what the database does not have.
 //! Servers of other versions send the same mails, so the JSON must keep its form.
 
+use std::collections::BTreeMap;
+
 use serde_json::json;
 
 use crate::kernel::outbox::{DueMail, Mail, MailTemplate, Recipient};
 use crate::kernel::types::id::Id;
 use crate::kernel::types::money::Money;
+
+/// The value with the sections of returned tickets, as pairs of a section and its number of tickets.
+pub const RETURNED_SECTIONS: &str = "sections";
 
 /// A mail to be stored.
 #[derive(Debug)]
@@ -16,8 +21,8 @@ pub enum SalesMail<'a> {
     OrderConfirmation { order: Id },
     /// An open order was cancelled.
     OrderCancelled { order: Id, cause: CancellationCause },
-    /// This number of tickets was returned. The amount is that of all refunds, and the reason may be empty.
-    TicketsReturned { order: Id, tickets: i64, amount: Money, reason: &'a str },
+    /// These numbers of tickets were returned, by section. The amount is that of all refunds, and the reason may be empty.
+    TicketsReturned { order: Id, tickets: &'a BTreeMap<Id, i64>, amount: Money, reason: &'a str },
     /// An order was voided.
     OrderVoided { order: Id, reason: &'a str },
     /// To a holder of transferred tickets: this number of tickets for an event is void.
@@ -54,7 +59,11 @@ impl SalesMail<'_> {
                 (MailTemplate::OrderCancelled, json!({ "order": order.0, "because": because }))
             }
             Self::TicketsReturned { order, tickets, amount, reason } => {
-                let values = json!({ "order": order.0, "returned": tickets, "amount": amount.0, "reason": reason });
+                let sections: Vec<(i64, i64)> = tickets.iter().map(|(section, tickets)| (section.0, *tickets)).collect();
+                let returned: i64 = tickets.values().sum();
+                let values = json!({
+                    "order": order.0, "returned": returned, RETURNED_SECTIONS: sections, "amount": amount.0, "reason": reason,
+                });
                 (MailTemplate::TicketsReturned, values)
             }
             Self::OrderVoided { order, reason } => (MailTemplate::OrderVoided, json!({ "order": order.0, "reason": reason })),

@@ -49,7 +49,10 @@ fn forms(template: MailTemplate) -> Vec<Value> {
             vec![form("customer", true, items.clone()), form("customer", false, json!([])), form("event", false, items)]
         }
         MailTemplate::TicketsReturned => {
-            let form = |returned: i64, amount: i64, reason: &str| json!({ "returned": returned, "amount": amount, "reason": reason, "order": order(), "events": [event()] });
+            let form = |returned: i64, amount: i64, reason: &str| {
+                let items = json!([{ "event": event()["title"], "section": "Stalls", "quantity": returned }]);
+                json!({ "returned": returned, "returned_items": items, "amount": amount, "reason": reason, "order": order(), "events": [event()] })
+            };
             vec![form(1, 0, ""), form(2, 24_398, "The event was cancelled.")]
         }
         MailTemplate::OrderVoided => ["", "Paid with a stolen card."]

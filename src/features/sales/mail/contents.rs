@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::store::{self, MailItemRow, MailOfferRow, MailOrderRow, MailTransferRow};
 use crate::features::identity::accounts::{self, AccountRow};
-use crate::features::sales::mail_values::MailSubject;
+use crate::features::sales::mail_values::{MailSubject, RETURNED_SECTIONS};
 use crate::features::sales::ticket_documents::{self, DocumentTicket, DocumentTicketRow};
 use crate::features::sales::tickets::TicketStatus;
 use crate::features::sales::transfers::TransferStatus;
@@ -156,12 +156,16 @@ impl Contents {
     }
 }
 
-/// Adds the values of an order. Returns whether the mail is still needed.
+/// Adds the values of an order; of a mail about returned tickets, with these and their events alone. Returns whether the mail is still
+/// needed.
 fn add_order(rows: &Rows, id: Id, values: &mut Map<String, Value>) -> bool {
     let Some(order) = rows.orders.get(&id) else { return false };
     let items = || rows.items.iter().filter(|item| item.order_id == id);
+    // Missing in mails of an earlier version.
+    let returned = values.remove(RETURNED_SECTIONS).and_then(|sections| serde_json::from_value::<Vec<(i64, i64)>>(sections).ok());
+    let returned: HashMap<Id, i64> = returned.into_iter().flatten().map(|(section, tickets)| (Id(section), tickets)).collect();
     let mut events: Vec<(Id, Value)> = Vec::new();
-    for item in items() {
+    for item in items().filter(|item| returned.is_empty() || returned.contains_key(&item.section_id)) {
         if events.iter().all(|(event, _)| *event != item.event_id) {
             events.push((item.event_id, event_of_item(item)));
         }
@@ -170,6 +174,10 @@ fn add_order(rows: &Rows, id: Id, values: &mut Map<String, Value>) -> bool {
         let amount = (item.unit_price * item.quantity).0;
         json!({ "event": item.title, "section": item.section, "quantity": item.quantity, "amount": amount })
     };
+    let returned_item = |item: &MailItemRow| {
+        Some(json!({ "event": item.title, "section": item.section, "quantity": returned.get(&item.section_id)? }))
+    };
+    values.insert("returned_items".to_owned(), items().filter_map(returned_item).collect());
     let total = order.subtotal + order.fees;
     values.insert(
         "order".to_owned(),

@@ -25,6 +25,7 @@ pub struct MailItemRow {
     pub order_id: Id,
     pub quantity: i64,
     pub unit_price: Money,
+    pub section_id: Id,
     pub section: String,
     pub event_id: Id,
     pub title: String,
@@ -52,7 +53,7 @@ pub async fn orders(reader: &mut Reader, ids: &[Id]) -> Result<Vec<MailOrderRow>
 /// Returns the items of these orders in their order, without those of events or sections that were removed.
 pub async fn items(reader: &mut Reader, orders: &[Id]) -> Result<Vec<MailItemRow>> {
     let items = reader.select(
-        "i.order_id, i.quantity, i.unit_price, s.name as section, i.event_id, e.title, e.starts, v.name as venue, v.address
+        "i.order_id, i.quantity, i.unit_price, i.section_id, s.name as section, i.event_id, e.title, e.starts, v.name as venue, v.address
          from order_items i join sections s on s.id = i.section_id join events e on e.id = i.event_id
          join venues v on v.id = e.venue_id where true",
     );

@@ -66,8 +66,8 @@ async fn return_tickets_in_tx(
     }
 
     let reason = request.reason.clone().unwrap_or_default();
-    let (status, revocation) = return_locked(app, tx, &order, &tickets, &to_return, reason, caller.account).await?;
-    mail_return(app, tx, &order, &revocation, mails).await?;
+    let (status, revocation, returned) = return_locked(app, tx, &order, &tickets, &to_return, reason, caller.account).await?;
+    mail_return(app, tx, &order, &revocation, &returned, mails).await?;
     service::view(tx, caller, order.with_status(status), app.clock.now()).await
 }
 
@@ -100,13 +100,13 @@ pub async fn return_tickets_of_event(
     if to_return.is_empty() {
         return Ok(None);
     }
-    let (_, revocation) = return_locked(app, tx, &order, &tickets, &to_return, reason.to_owned(), account).await?;
-    mail_return(app, tx, &order, &revocation, mails).await?;
+    let (_, revocation, returned) = return_locked(app, tx, &order, &tickets, &to_return, reason.to_owned(), account).await?;
+    mail_return(app, tx, &order, &revocation, &returned, mails).await?;
     Ok(Some(ReturnedTickets { tickets: revocation.tickets, amount: revocation.amount.unwrap_or(Money::ZERO) }))
 }
 
 /// Returns some of the locked tickets of a fulfilled, locked order: schedules the refunds, and records the return with its reason
-/// and the account. Returns the order's status and the record.
+/// and the account. Returns the order's status, the record, and the number of tickets by section.
 async fn return_locked(
     app: &App,
     tx: &mut Tx,
@@ -115,7 +115,7 @@ async fn return_locked(
     to_return: &[&TicketRow],
     reason: String,
     account: Option<Id>,
-) -> Result<(OrderStatus, RevocationRow)> {
+) -> Result<(OrderStatus, RevocationRow, BTreeMap<Id, i64>)> {
     let returned = void_tickets(app, tx, order, to_return).await?;
     let amount = payments::schedule_ticket_refunds(app, tx, order.id, &returned).await?;
     let void_count = tickets.iter().filter(|ticket| ticket.status == TicketStatus::Void).count() + to_return.len();
@@ -123,16 +123,22 @@ async fn return_locked(
     store::set_ended(tx, order.id, status).await?;
     let revocation = RevocationRow { amount: Some(amount), ..revocation(app, account, order.id, to_return.len(), reason) };
     revocation_store::insert(tx, &revocation, RevocationType::Return).await?;
-    Ok((status, revocation))
+    Ok((status, revocation, returned))
 }
 
 /// Mails a return to the customer, unless there were many mails about free orders.
-async fn mail_return(app: &App, tx: &mut Tx, order: &OrderRow, revocation: &RevocationRow, mails: &MailCounts) -> Result<()> {
+async fn mail_return(
+    app: &App,
+    tx: &mut Tx,
+    order: &OrderRow,
+    revocation: &RevocationRow,
+    returned: &BTreeMap<Id, i64>,
+    mails: &MailCounts,
+) -> Result<()> {
     let (limit, customer) = (&app.attempts.free_return_mails, order.account_id);
     if order.total() > Money::ZERO || mails.count(app, limit, customer, MailTemplate::TicketsReturned, customer) {
         let amount = revocation.amount.unwrap_or(Money::ZERO);
-        let mail =
-            SalesMail::TicketsReturned { order: order.id, tickets: revocation.tickets, amount, reason: &revocation.reason };
+        let mail = SalesMail::TicketsReturned { order: order.id, tickets: returned, amount, reason: &revocation.reason };
         outbox::push(app, tx, [mail.to(customer)]).await?;
     }
     Ok(())
