@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use boxoffice::kernel::db::Db;
 use futures::future::{join, join_all};
 use serde_json::json;
+use sqlx::postgres::PgConnectOptions;
 use sqlx::{Connection, PgConnection};
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, UnixStream};
@@ -214,6 +215,27 @@ async fn abandoned_statement_ends_in_the_database() {
     wait_until(async || waiting().await == 0).await;
 
     assert_eq!((change.status, change.headers.contains_key("retry-after")), (503, true));
+}
+
+/// An operator changes a password, a role or the rules of the server. The server must not take that for a mistake in the program.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rejected_connections_are_an_outage() {
+    let Some(cluster) = PgCluster::create() else { return };
+    let app = TestApp::start(&cluster.url, tempfile::tempdir().unwrap()).await;
+    let options: PgConnectOptions = cluster.url.parse().unwrap();
+    let mut other = PgConnection::connect_with(&options.database("template1")).await.unwrap();
+    let mut execute = async |sql: &'static str| sqlx::raw_sql(sql).execute(&mut other).await.map(|_| ()).unwrap();
+
+    execute("alter database postgres with allow_connections false").await;
+    execute("select pg_terminate_backend(pid) from pg_stat_activity where datname = 'postgres'").await;
+    // The pool pings connections that were idle for a second, and replaces those that are closed.
+    tokio::time::sleep(Duration::from_millis(1100)).await;
+    let rejected = app.request("GET", "/accounts").key(&app.staff.key).send().await;
+    execute("alter database postgres with allow_connections true").await;
+    let accepted = app.request("GET", "/accounts").key(&app.staff.key).send().await;
+
+    assert_eq!((rejected.status, rejected.headers.contains_key("retry-after")), (503, true), "{}", rejected.body);
+    assert_eq!(accepted.status, 200);
 }
 
 /// A server freezes in a transaction, as on a machine that is suspended, and its connections stay open. PostgreSQL ends the transaction

@@ -10,7 +10,8 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use boxoffice_http::error::Result;
+use anyhow::anyhow;
+use boxoffice_http::error::{Error, Result};
 use boxoffice_http::traces::Span;
 use deadpool::managed::{self, Manager, Metrics, Object, PoolError, QueueMode, RecycleError, RecycleResult};
 use futures::FutureExt;
@@ -146,11 +147,31 @@ impl<C: DbConnection> ConnectionManager<C> {
         }
     }
 
-    /// Returns the error of a caller that has waited for too long, with the reason if it is known.
-    fn timed_out(&self) -> sqlx::Error {
-        match self.problem.lock().as_deref() {
-            Some(problem) => sqlx::Error::Io(io::Error::new(ErrorKind::TimedOut, problem)),
-            None => sqlx::Error::PoolTimedOut,
+    /// Returns the error of a caller that has waited for too long: for one of the open connections, or for a new one.
+    fn timed_out(&self, is_opening: bool) -> sqlx::Error {
+        let seconds = self.acquire_timeout.as_secs_f32();
+        let problem = match self.problem.lock().clone() {
+            Some(problem) => problem,
+            None if is_opening && C::IS_REMOTE => {
+                let no_answer = io::Error::new(ErrorKind::TimedOut, format!("no answer within {seconds} s"));
+                C::connection_problem(&self.options, &sqlx::Error::Io(no_answer))
+            }
+            None => format!("all connections to the database were in use for {seconds} s"),
+        };
+        sqlx::Error::Io(io::Error::new(ErrorKind::TimedOut, problem))
+    }
+
+    /// Returns the error of a caller that gets no connection. All errors of a remote database are temporary: if it rejects a user or a
+    /// password, an operator has changed it, and changes it back.
+    fn acquire_error(&self, error: PoolError<sqlx::Error>) -> Error {
+        match error {
+            PoolError::Backend(error @ sqlx::Error::Io(_)) => database_error(error),
+            PoolError::Backend(error) if C::IS_REMOTE => {
+                Error::Unavailable(anyhow!(C::connection_problem(&self.options, &error)))
+            }
+            PoolError::Backend(error) => database_error(error),
+            PoolError::Closed => database_error(sqlx::Error::PoolClosed),
+            _ => database_error(sqlx::Error::PoolTimedOut),
         }
     }
 }
@@ -220,14 +241,6 @@ impl<C: DbConnection> Pool<C> {
         Ok(Self(pool?))
     }
 
-    /// Acquires a connection.
-    ///
-    /// # Errors
-    /// Returns an error if no connection is available in time.
-    pub(super) async fn acquire(&self) -> Result<PooledConnection<C>> {
-        self.connect().await.map_err(database_error)
-    }
-
     /// Acquires a connection for reading. Behind a pooler it begins a transaction, so that the steps of a statement use the same
     /// connection of the pooler. Each statement still sees everything that is committed when it begins.
     ///
@@ -237,20 +250,19 @@ impl<C: DbConnection> Pool<C> {
         if self.0.manager().is_behind_pooler { self.begin("begin").await } else { self.acquire().await }
     }
 
-    /// Acquires a connection like [`acquire`](Self::acquire), but returns the error of sqlx.
-    pub(super) async fn connect(&self) -> sqlx::Result<PooledConnection<C>> {
-        let (start, metrics) = (Instant::now(), &self.0.manager().metrics);
-        let connection = timeout(self.0.manager().acquire_timeout, self.get_or_open()).await;
-        metrics.wait.observe(start.elapsed().as_secs_f64());
-        let connection = connection.map_err(|_| self.0.manager().timed_out())?;
-        let (connection, permit) = connection.map_err(|error| match error {
-            PoolError::Backend(error) => error,
-            PoolError::Closed => sqlx::Error::PoolClosed,
-            _ => sqlx::Error::PoolTimedOut,
-        })?;
-        let (metrics, outdated) = (Arc::clone(metrics), self.0.manager().outdated.clone());
+    /// Acquires a connection.
+    ///
+    /// # Errors
+    /// Returns an error if no connection is available in time.
+    pub(super) async fn acquire(&self) -> Result<PooledConnection<C>> {
+        let (start, manager, mut is_opening) = (Instant::now(), self.0.manager(), false);
+        let connection = timeout(manager.acquire_timeout, self.get_or_open(&mut is_opening)).await;
+        manager.metrics.wait.observe(start.elapsed().as_secs_f64());
+        let connection = connection.unwrap_or_else(|_| Err(PoolError::Backend(manager.timed_out(is_opening))));
+        let (connection, permit) = connection.map_err(|error| manager.acquire_error(error))?;
+        let (metrics, outdated) = (Arc::clone(&manager.metrics), manager.outdated.clone());
         let statement = "".into_sql_str();
-        let is_behind_pooler = self.0.manager().is_behind_pooler;
+        let is_behind_pooler = manager.is_behind_pooler;
         Ok(PooledConnection {
             connection: Some(connection),
             permit: Some(permit),
@@ -264,11 +276,17 @@ impl<C: DbConnection> Pool<C> {
         })
     }
 
-    /// Returns an idle connection, or opens one. While the server refuses to open one, waits for the first that is free.
-    async fn get_or_open(&self) -> Result<(Object<ConnectionManager<C>>, OwnedSemaphorePermit), PoolError<sqlx::Error>> {
+    /// Returns an idle connection, or opens one. While the server refuses to open one, waits for the first that is free. Sets
+    /// `is_opening` while it waits for the server.
+    async fn get_or_open(
+        &self,
+        is_opening: &mut bool,
+    ) -> Result<(Object<ConnectionManager<C>>, OwnedSemaphorePermit), PoolError<sqlx::Error>> {
         let permits = &self.0.manager().permits;
         loop {
+            *is_opening = false;
             let permit = permits.acquire().await.ok_or(PoolError::Closed)?;
+            *is_opening = true;
             match self.0.get().await {
                 Err(PoolError::Backend(error)) if is_refusal::<C>(&error) => permits.withdraw(permit),
                 connection => return Ok((connection?, permit)),
