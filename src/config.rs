@@ -191,6 +191,19 @@ impl PlatformOptions {
         })
     }
 
+    /// Requires that the keys exist. A command that stores a mail with a key of its own would lose it, because no server can read it.
+    ///
+    /// # Errors
+    /// Returns an error that names a missing file, or if an option is invalid.
+    pub fn require_keys(&self) -> anyhow::Result<()> {
+        let Settings { mail, ticket_key_file, .. } = self.settings()?;
+        for key in [mail.key_file, ticket_key_file] {
+            let key_name = key.display();
+            ensure!(key.exists(), "the key {key_name} does not exist: give the settings of the server, such as --config");
+        }
+        Ok(())
+    }
+
     /// Withdraws the access of other users to all files of the platform that exist already. Logs each change.
     ///
     /// # Errors

@@ -137,6 +137,9 @@ impl PageOptions {
 /// Returns an error if the command is rejected, or fails.
 pub async fn run(options: AdminOptions, log: &Logger) -> anyhow::Result<()> {
     let AdminOptions { command, json, yes, platform } = options;
+    if !command.is_read_only() {
+        platform.require_keys()?;
+    }
     let app = open_existing(&platform, !command.is_read_only(), log).await?;
     bootstrap::check_fixed_settings(&app).await?;
     let operator = Operator::new(Arc::clone(&app), routes(), contract::load_for(app.settings.currency)?).await?;
