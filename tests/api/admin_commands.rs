@@ -1,7 +1,6 @@
 //! The commands `boxoffice admin …`, beside a running server.
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
@@ -9,7 +8,7 @@ use boxoffice::server::RunningApp;
 use boxoffice_http::Listener;
 use serde_json::{Value, json};
 
-use crate::support::server_process::{CommandOutput, Run, boxoffice};
+use crate::support::server_process::{CommandOutput, Run, ServerProcess, boxoffice};
 use crate::support::{
     ANY_PORT, Response, TestApp, card_payment, entries_of, fetch_url, id_of, partial_card_payment, section, wait_until,
 };
@@ -297,13 +296,17 @@ async fn manages_outbox(app: TestApp) {
         (&json!(""), Some("encrypted with another key"))
     );
     assert!(text(&app, &["outbox", "retry", "17637000000003"]).contains("A server with the key of this mail"));
+    app.execute_sql("update outbox set due = 9000000000000000 where id = 17637000000003").await;
+    assert_eq!(json_of(&app, &["outbox", "retry", "--all"]), json!({ "mails": 1 }));
+    assert_eq!(json_of(&app, &["outbox", "retry", "--all"]), json!({ "mails": 0 }));
     fails(&app, &["outbox", "drop", "17637000000003"], 2, "yaw@example.com");
     text(&app, &["outbox", "drop", "17637000000003", "--yes"]);
     assert_eq!(json_of(&app, &["outbox", "list"])["total"], 1);
 
     let retry = |id: &str| ("outbox_retry", format!("/outbox/{id}"));
     let delete = ("outbox_delete", "/outbox/17637000000003".to_owned());
-    let expected = [retry("17637000000001"), retry("17637000000003"), delete];
+    let all = ("outbox_retry", "/outbox".to_owned());
+    let expected = [retry("17637000000001"), retry("17637000000003"), all.clone(), all, delete];
     assert_eq!(audited(&app).await, expected.map(|(operation, resource)| (operation.into(), resource, 200)));
 }
 
@@ -451,9 +454,23 @@ fn command_that_changes_nothing_creates_no_files() {
 
         assert_eq!((output.code, files()), (Some(0), before.clone()), "{command:?}: {}", output.stderr);
     }
-    assert!(boxoffice(folder.path(), &["admin", "keys", "create", "--role", "public", "--name", "x"]).run().succeeded());
-    let created = ["mail.key", "media", "ticket.key"].map(OsString::from);
-    assert_eq!(files().difference(&before).collect::<Vec<_>>(), created.iter().collect::<Vec<_>>());
+}
+
+/// A command with the settings of another server would encrypt mails with a key of its own, and no server could send them.
+#[test]
+fn admin_command_needs_the_keys_of_the_server() {
+    let folder = tempfile::tempdir().unwrap();
+    assert!(boxoffice(folder.path(), &["migrate"]).run().succeeded());
+    let create = ["admin", "keys", "create", "--role", "public", "--name", "x"];
+
+    let rejected = boxoffice(folder.path(), &create).run();
+    let has_keys = ["mail.key", "ticket.key"].map(|key| folder.path().join(key).exists());
+    ServerProcess::start(boxoffice(folder.path(), &["serve"])).stop();
+    let accepted = boxoffice(folder.path(), &create).run();
+
+    assert_eq!((rejected.code, has_keys), (Some(1), [false; 2]));
+    assert!(rejected.stderr.contains("mail.key does not exist: give the settings of the server"), "{}", rejected.stderr);
+    assert_eq!(accepted.code, Some(0), "{}", accepted.stderr);
 }
 
 #[test]

@@ -482,10 +482,21 @@ async fn mail_is_given_up_when_its_code_expires(app: TestApp) {
         app.advance_clock(Duration::from_secs(*pause));
     }
 
-    // The next attempt would follow in 30 minutes. The code is valid for 15.
+    // The next attempt would follow in 30 minutes. The code is valid for 15, of which 6 have passed: attempts follow after half of the
+    // time that is left, until less than two minutes are left.
+    for tries in 4..6 {
+        assert_eq!(mail::deliver_due(&app.state).await.unwrap(), 1);
+        let row = app.outbox().await.remove(0);
+        let pause = Timestamp(row.due.unwrap()).since(app.state.clock.now());
+        assert_eq!(row.attempts, tries);
+        assert!((Duration::from_secs(120)..Duration::from_secs(280)).contains(&pause), "{pause:?}");
+        app.advance_clock(pause + Duration::from_secs(1));
+    }
+    app.deliver_mail().await;
+    app.advance_clock(Duration::from_secs(80));
     app.deliver_mail().await;
     let row = app.wait_until_given_up().await;
-    assert_eq!((row.attempts, row.due, row.body.as_str()), (4, None, ""));
+    assert_eq!((row.attempts, row.due, row.body.as_str()), (7, None, ""));
 }
 
 async fn mail_of_earlier_version_is_delivered(app: TestApp) {

@@ -1,6 +1,9 @@
 //! `admin outbox`.
 
+use std::sync::Arc;
+
 use anyhow::{Context as _, bail};
+use boxoffice_openapi::counted;
 use clap::Subcommand;
 use serde_json::{Value, json};
 
@@ -53,7 +56,11 @@ pub enum OutboxCommand {
     /// Have a server send a mail that waits for its next attempt now
     Retry {
         /// Identifier of the mail
-        id: String,
+        #[arg(required_unless_present = "all")]
+        id: Option<String>,
+        /// All mails that wait for a later attempt, for example after an outage of the mail server
+        #[arg(long, conflicts_with = "id")]
+        all: bool,
     },
     /// Delete a mail that waits or was given up; it is not sent
     Drop {
@@ -71,7 +78,15 @@ pub async fn run(admin: &Admin, command: OutboxCommand) -> anyhow::Result<()> {
             admin.output.page(&json!({ "total": mails.total, "entries": entries }), &COLUMNS)
         }
         OutboxCommand::Show { id } => admin.output.resource(&view(admin, &load(admin, &id).await?), &PROPERTIES),
-        OutboxCommand::Retry { id } => {
+        OutboxCommand::Retry { id: None, .. } => {
+            let app = Arc::clone(&admin.operator.app);
+            let retry = |ctx: Ctx| async move { outbox::make_all_due(&app, &ctx.unit).await };
+            let retried = run_as_operator(&admin.operator.app, "outbox_retry", "/outbox".to_owned(), retry).await;
+            let count = retried.map_err(|error| describe(&error))?;
+            let text = format!("Running servers send {}.", counted(count, "mail", "mails"));
+            admin.output.done(&json!({ "mails": count }), &text)
+        }
+        OutboxCommand::Retry { id: Some(id), .. } => {
             let mail = load(admin, &id).await?;
             if mail.failed.is_some() {
                 bail!(

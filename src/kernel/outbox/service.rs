@@ -44,6 +44,8 @@ const RETRY_DELAYS: [Duration; 7] = [
     Duration::from_secs(4 * 60 * 60),
     Duration::from_secs(8 * 60 * 60),
 ];
+/// A mail that is useless after a time is not tried again when less time is left.
+const SHORTEST_USE: Duration = Duration::from_secs(2 * 60);
 /// Age of a mail after which any server claims it, to give it up. Until then only servers with its key claim it, and by then they
 /// have made their last attempt.
 const ABANDONED_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
@@ -241,6 +243,22 @@ pub async fn make_due(unit: &UnitOfWork, id: Id, now: Timestamp) -> Result<()> {
     if is_due { Ok(()) } else { Err(Error::NOT_FOUND) }
 }
 
+/// Makes all mails due that wait for a later attempt, except those that a server may be sending at this moment. Returns their number.
+///
+/// # Errors
+/// Returns an error if the database fails; some of the mails may then be due.
+pub async fn make_all_due(kernel: &Kernel, unit: &UnitOfWork) -> Result<u64> {
+    let now = kernel.clock.now();
+    let leased = now.plus(kernel.mail_transport.timeout() + LEASE_MARGIN);
+    let mut count = 0;
+    loop {
+        match transaction!(unit, |tx| store::make_some_due(tx, now, leased).await)? {
+            0 => return Ok(count),
+            some => count += some,
+        }
+    }
+}
+
 /// Deletes a mail that waits or was given up.
 ///
 /// # Errors
@@ -340,7 +358,7 @@ async fn deliver(kernel: &Kernel, mail: &MailRow, prepared: Prepared) -> Deliver
     }
     drop(span);
     let delay = usize::try_from(mail.attempts - 1).ok().and_then(|failed| RETRY_DELAYS.get(failed).copied());
-    let delay = delay.filter(|delay| !is_expired(kernel.clock.now().plus(*delay)));
+    let delay = delay.and_then(|delay| within(delay, mail.expires, kernel.clock.now()));
     let record = |result| kernel.metrics.record_mail_attempt(result);
     match (outcome, delay) {
         (Ok(destination), _) => {
@@ -361,6 +379,14 @@ async fn deliver(kernel: &Kernel, mail: &MailRow, prepared: Prepared) -> Deliver
             DeliveryResult::Failed
         }
     }
+}
+
+/// Returns the delay of an attempt: half of the time until the end of a mail at most, so that it is sent while its code can be used.
+/// Returns `None` if the end is too near.
+fn within(delay: Duration, expires: Option<Timestamp>, now: Timestamp) -> Option<Duration> {
+    let Some(expires) = expires else { return Some(delay) };
+    let left = expires.since(now);
+    (left >= SHORTEST_USE).then_some(delay.min(left / 2))
 }
 
 /// Builds the message of a mail. Its boundaries are the same for each attempt.

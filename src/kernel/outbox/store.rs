@@ -181,6 +181,16 @@ pub async fn make_due(tx: &mut Tx, id: Id, now: Timestamp) -> Result<bool> {
     Ok(tx.query("update outbox set due = $2 where id = $1 and due is not null").bind(id).bind(now).rows_affected().await? == 1)
 }
 
+/// Makes some of the mails due whose next attempt is due after `leased`, and returns their number.
+pub async fn make_some_due(tx: &mut Tx, now: Timestamp, leased: Timestamp) -> Result<u64> {
+    let later = tx.select("id from outbox where true").and_where("due > ?", Some(leased)).push(" order by due limit 1000");
+    let later: Vec<Id> = later.push_lock(" for no key update skip locked").scalars().await?;
+    if later.is_empty() {
+        return Ok(0);
+    }
+    tx.update("outbox set ").push_bind("due = ?", now).push(" where true").and_in("id", later).rows_affected().await
+}
+
 /// Deletes a mail. Returns whether there was one.
 pub async fn discard(tx: &mut Tx, id: Id) -> Result<bool> {
     Ok(tx.query("delete from outbox where id = $1").bind(id).rows_affected().await? == 1)
