@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
+use super::advertisements::advertisement_body;
 use crate::support::{Client, PASSWORD, Response, TestApp, operations, rejection, section};
 use crate::support::{MockServer, mock_request};
 
@@ -18,6 +19,8 @@ on_both_databases![
     order_quantity_has_any_notation,
     lone_surrogate_makes_body_malformed,
     only_descriptions_may_have_several_lines,
+    undeclared_properties_may_have_any_characters,
+    details_describe_valid_values,
     accepts_bidirectional_text,
     invisible_name_counts_as_missing,
     unicode_blank_counts_as_missing,
@@ -200,6 +203,45 @@ async fn only_descriptions_may_have_several_lines(app: TestApp) {
     assert_eq!(both.body["fields"][0]["detail"], "must not contain the character U+202E");
 }
 
+async fn undeclared_properties_may_have_any_characters(app: TestApp) {
+    let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10)]).await;
+    let zone = app.create_zone(300, 250).await;
+    let mut body = advertisement_body("Spring", &event, &[&zone]);
+    body["schedule"][0]["note"] = json!("Two\nlines");
+    body["note\n"] = json!({ "of": "two\nlines" });
+
+    let created = app.post(&kofi.key, "/advertisements", &body).await;
+
+    assert_eq!(created.status, 201, "{}", created.body);
+}
+
+async fn details_describe_valid_values(app: TestApp) {
+    let account =
+        json!({ "username": "a b", "password": "Harmattan-2025", "email": "esi@example.com", "dateOfBirth": "1990-2-1" });
+    let account = app.request("POST", "/accounts").json(&account).send().await;
+    let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10)]).await;
+    let event = app.put(&kofi.key, &event.uri, json!({ "title": ["two\nlines"], "end": "tomorrow" })).await;
+    let token = app.post(&kofi.key, "/transfers", json!({ "recipient": "esi", "tickets": ["1"] })).await;
+
+    let details = [account, event, token].map(|rejected| {
+        let fields = rejected.body["fields"].as_array().unwrap();
+        let detail = |field: &Value| format!("{} {}", field["name"].as_str().unwrap(), field["detail"].as_str().unwrap());
+        fields.iter().map(detail).collect::<Vec<_>>()
+    });
+    let expected: [&[&str]; 3] = [
+        &[
+            "username has the wrong form; a valid example is ama.mensah",
+            "dateOfBirth must be a date from 1900-01-01 to today, such as 1990-02-28 or 28-02-1990",
+        ],
+        &["title must be a string", "end must be a date and time, such as 2025-12-20T19:00"],
+        &[
+            "recipient has the wrong form; a valid example is GH-8T3NB6XR",
+            "tickets has the wrong form; a valid example is 7QK2M9-X4T8R1ZB6N3W (at 0)",
+        ],
+    ];
+    assert_eq!(details.map(|details| details.join("\n")), expected.map(|lines| lines.join("\n")));
+}
+
 async fn accepts_bidirectional_text(app: TestApp) {
     for name in ["\u{200f}أكرا", "תל אביב", "می\u{200c}خواهم", "東京", "Kpɔeta"] {
         let created = app.new_region(name).await;
@@ -297,7 +339,8 @@ async fn rejects_decompression_bomb(app: TestApp) {
         (png(u32::MAX, 1, b"tEXt", b"a\0b"), "is a PNG image that is damaged"),
         (png(0, 9, b"tEXt", b"a\0b"), "is a PNG image that is damaged"),
         (svg.to_owned(), "is no PNG, JPEG or WebP image"),
-        ("data:text/html;base64,PGI+".to_owned(), "is not an image in base64"),
+        ("data:text/html;base64,PGI+".to_owned(), "is no PNG, JPEG or WebP image"),
+        ("data:text/html,<b>".to_owned(), "is not an image in base64"),
     ] {
         let rejected = put(&picture).await;
         assert_eq!(rejected.invalid_arguments(), ["banner"], "{detail}");

@@ -30,7 +30,6 @@ struct Property {
     presence: Presence,
     /// Maximum number of items or entries. A longer value isn't validated further, so that invalid items don't cause an error each.
     count_limit: Option<u64>,
-    characters: AllowedCharacters,
     /// Number of steps in 1, if the values are multiples of a decimal fraction: 100 for amounts with two decimals.
     steps_in_one: Option<f64>,
     /// Error message for an amount that is not whole; `None` if decimals are allowed.
@@ -55,7 +54,8 @@ impl Presence {
 }
 
 impl ObjectValidator {
-    pub(crate) fn new(mut schema: Schema) -> Self {
+    /// Creates a validator. Its messages show values of `example`, an example of the body.
+    pub(crate) fn new(mut schema: Schema, example: Option<&Value>) -> Self {
         let required = string_list(&schema.resolved["required"]);
         let not_blank = string_list(&schema.resolved["x-not-blank"]);
         let cleared_by_null = string_list(&schema.resolved["x-cleared-by-null"]);
@@ -73,15 +73,18 @@ impl ObjectValidator {
         let properties = required.iter().map(|name| (name, Presence::Required)).chain(optional).map(|(name, presence)| {
             let property = &schema.resolved["properties"][name];
             let count_limit = property["maxItems"].as_u64().or_else(|| property["maxProperties"].as_u64());
-            let characters = AllowedCharacters::of(property);
             let steps_in_one = property["multipleOf"].as_f64().filter(|step| *step < 1.0).map(|step| (1.0 / step).round());
-            Property { name: name.clone(), presence, count_limit, characters, steps_in_one, whole_message: None }
+            Property { name: name.clone(), presence, count_limit, steps_in_one, whole_message: None }
         });
         let properties = properties.collect();
         if let Some(resolved) = schema.resolved.as_object_mut() {
             resolved.remove("required");
             let properties = resolved.get_mut("properties").and_then(Value::as_object_mut);
-            for property in properties.into_iter().flat_map(Map::values_mut).filter_map(Value::as_object_mut) {
+            for (name, property) in properties.into_iter().flatten() {
+                let Some(property) = property.as_object_mut() else { continue };
+                if let Some(example) = example.and_then(|example| example.get(name)) {
+                    property.entry("example").or_insert_with(|| example.clone());
+                }
                 // `parse` handles nulls itself. A schema that isn't nullable yields simpler error messages.
                 property.remove("nullable");
                 if let Some(values) = property.get_mut("enum").and_then(Value::as_array_mut) {
@@ -106,7 +109,7 @@ impl ObjectValidator {
         };
         let (mut field_errors, mut ignored, mut cleared) = (BTreeMap::new(), Vec::new(), Vec::new());
         for property in &self.properties {
-            match property.check(&mut object) {
+            match property.check(&self.schema.resolved["properties"][&property.name], &mut object) {
                 PropertyCheck::Passed => {}
                 PropertyCheck::Failed(error) => drop(field_errors.insert(property.name.as_str(), error)),
                 PropertyCheck::Ignored => ignored.push(property.name.as_str()),
@@ -161,7 +164,7 @@ enum PropertyCheck {
 
 impl Property {
     /// Checks the property of an object, and removes a value that the schema shall not check.
-    fn check(&self, object: &mut Map<String, Value>) -> PropertyCheck {
+    fn check(&self, schema: &Value, object: &mut Map<String, Value>) -> PropertyCheck {
         let name = &self.name;
         let invalid = |detail: &str| PropertyCheck::Failed(FieldError::invalid(name, detail));
         if let Some((steps_in_one, value)) = self.steps_in_one.zip(object.get_mut(name)) {
@@ -197,7 +200,7 @@ impl Property {
             object.shift_remove(name);
             return invalid(&detail);
         }
-        match value.and_then(|value| self.characters.violation(value)) {
+        match value.and_then(|value| AllowedCharacters::of(schema).violation_of(schema, value)) {
             Some(_) if is_absent && self.presence.may_be_blank() => PropertyCheck::Ignored,
             Some(detail) => invalid(&detail),
             None => PropertyCheck::Passed,

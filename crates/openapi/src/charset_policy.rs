@@ -48,6 +48,26 @@ impl AllowedCharacters {
         }
     }
 
+    /// Returns the same for a value of a schema. Skips values of a type that the schema rejects, and properties that it doesn't name,
+    /// because they are ignored.
+    pub fn violation_of(self, schema: &Value, value: &Value) -> Option<String> {
+        match (schema["type"].as_str(), value) {
+            (Some("array"), Value::Array(items)) => items.iter().find_map(|item| self.violation_of(&schema["items"], item)),
+            (Some("object"), Value::Object(object)) => object.iter().find_map(|(name, value)| {
+                let of_names = &schema["additionalProperties"];
+                match schema["properties"].get(name) {
+                    Some(property) => self.violation_of(property, value),
+                    None if of_names.is_object() || *of_names == true => {
+                        self.text_violation(name).or_else(|| self.violation_of(of_names, value))
+                    }
+                    None => None,
+                }
+            }),
+            (Some("string"), Value::String(_)) | (None, _) => self.violation(value),
+            _ => None,
+        }
+    }
+
     fn text_violation(self, text: &str) -> Option<String> {
         self.forbidden_character(text).map(|character| match character {
             '\0' => NUL.to_owned(),

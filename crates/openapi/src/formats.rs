@@ -10,7 +10,7 @@ use serde_json::json;
 /// digits, because responses format it with four. A space before the zone is a `+` that was not percent-encoded in a query.
 pub fn parse_date_time(text: &str) -> Option<DateTime<Utc>> {
     let (start, zone) = text.split_at_checked("YYYY-MM-DD ".len())?;
-    let text = start.replace(' ', "T") + &zone.replace(' ', "+").to_ascii_uppercase();
+    let text = (start.replace(' ', "T") + &zone.replace(' ', "+")).to_ascii_uppercase();
     let zoned = ["%Y-%m-%dT%H:%M%#z", "%Y-%m-%dT%H:%M:%S%.f%#z"];
     let unzoned = ["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S%.f"];
     let utc =

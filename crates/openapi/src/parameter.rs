@@ -196,7 +196,7 @@ impl Parameter {
                 Ok(value) => match self.schema.errors(&value)?.first() {
                     None => return Ok(Some(value)),
                     Some((pointer, error)) if value.is_object() && !pointer.is_empty() => {
-                        message_at(error, pointer.trim_start_matches('/'))
+                        message_at(error, pointer.trim_start_matches('/'), None)
                     }
                     Some((pointer, error)) => client_message(error, self.example().filter(|_| pointer.is_empty())),
                 },

@@ -27,7 +27,7 @@ use crate::multipart::Multipart;
 use crate::parameter::{Parameter, ParameterLocation};
 use crate::resolver::{References, unescape};
 use crate::response::{Content, essence, find_content, is_json, matches_range};
-use crate::schema::{Direction, Schema, client_message};
+use crate::schema::{Direction, Schema, client_message, format_description};
 use crate::urlencoded_form::{FORM, Form};
 
 /// Maximum size of a body of the built-in document, in bytes.
@@ -85,8 +85,10 @@ impl RequestBody {
         let declared = node["content"].as_object().context("a body has no content")?;
         let content = |(media_type, node): (&String, &'a Value)| Content::new(references, media_type, node, Direction::Request);
         let contents: Vec<_> = declared.iter().map(content).collect();
-        let parser = |(media_type, node): (&String, &'a Value)| BodyParser::new(references, media_type, node, is_builtin);
-        let parsers = declared.iter().map(parser).collect::<anyhow::Result<Vec<_>>>()?;
+        let parser = |((media_type, node), content): ((&String, &'a Value), &Content)| {
+            BodyParser::new(references, media_type, node, content.examples.values().next(), is_builtin)
+        };
+        let parsers = declared.iter().zip(&contents).map(parser).collect::<anyhow::Result<Vec<_>>>()?;
         let is_large = |content: &Content| {
             let properties = content.schema.as_deref().and_then(|schema| schema.resolved["properties"].as_object());
             !content.is_json() || properties.is_some_and(|all| all.values().any(|property| property["format"] == "image"))
@@ -179,7 +181,13 @@ fn is_compressed(headers: &HeaderMap, name: &HeaderName) -> bool {
 }
 
 impl BodyParser {
-    fn new<'a>(references: &References<'a>, media_type: &str, node: &'a Value, is_builtin: bool) -> anyhow::Result<Self> {
+    fn new<'a>(
+        references: &References<'a>,
+        media_type: &str,
+        node: &'a Value,
+        example: Option<&Value>,
+        is_builtin: bool,
+    ) -> anyhow::Result<Self> {
         let media_type = essence(media_type);
         let schema = Schema::new(references, &node["schema"], Direction::Request);
         if media_type.eq_ignore_ascii_case(FORM) {
@@ -198,7 +206,7 @@ impl BodyParser {
         }
         let names = schema.resolved["properties"].as_object().into_iter().flat_map(Map::keys).cloned().collect::<Vec<_>>();
         Ok(match is_builtin && !names.is_empty() {
-            true => Self::BuiltinObject(ObjectValidator::new(schema)),
+            true => Self::BuiltinObject(ObjectValidator::new(schema, example)),
             false if is_range => Self::JsonInRange(schema, names),
             false => Self::Json(schema, names),
         })
@@ -270,13 +278,18 @@ pub(crate) fn split_pointer(pointer: &str) -> (String, &str) {
 
 /// Describes an error in a property to the client. `inner` is the path within the property.
 pub(crate) fn detail(schema: &Schema, name: &str, inner: &str, error: &ValidationError<'_>) -> String {
+    let property = &schema.resolved["properties"][name];
     match inner {
-        "" => client_message(error, schema.resolved["properties"][name].get("example")),
-        _ => message_at(error, inner),
+        "" => match (error.kind(), property["format"].as_str().and_then(format_description)) {
+            // A value with another form violates the pattern first.
+            (ValidationErrorKind::Pattern { .. }, Some(description)) => format!("must be {description}"),
+            _ => client_message(error, property.get("example")),
+        },
+        _ => message_at(error, inner, property["example"].pointer(&format!("/{inner}"))),
     }
 }
 
-/// Describes an error in a part of a value to the client. `inner` is the path of the part.
-pub(crate) fn message_at(error: &ValidationError<'_>, inner: &str) -> String {
-    format!("{} (at {})", client_message(error, None), unescape(inner))
+/// Describes an error in a part of a value to the client. `inner` is the path of the part, and `example` an example of it.
+pub(crate) fn message_at(error: &ValidationError<'_>, inner: &str, example: Option<&Value>) -> String {
+    format!("{} (at {})", client_message(error, example), unescape(inner))
 }

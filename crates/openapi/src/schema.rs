@@ -304,7 +304,7 @@ pub fn client_message(error: &ValidationError<'_>, example: Option<&Value>) -> S
 }
 
 /// Returns the description of a format for a client, with an example.
-fn format_description(format: &str) -> Option<&'static str> {
+pub(crate) fn format_description(format: &str) -> Option<&'static str> {
     Some(match format {
         "event-time" => "a date and time, such as 2025-12-20T19:00",
         "birth-date" => BIRTH_DATE_DESCRIPTION,

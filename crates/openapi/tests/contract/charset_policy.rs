@@ -4,6 +4,19 @@ use boxoffice_openapi::{AllowedCharacters, is_blank};
 use serde_json::json;
 
 #[test]
+fn checks_declared_values_of_the_declared_types() {
+    let items = json!({ "type": "object", "properties": { "name": { "type": "string" } } });
+    let counts = json!({ "type": "object", "additionalProperties": { "type": "integer" } });
+    let schema = json!({ "type": "object", "properties": { "list": { "type": "array", "items": items }, "counts": counts } });
+    let found = |value| AllowedCharacters::Line.violation_of(&schema, &value).is_some();
+
+    assert!(found(json!({ "list": [{ "name": "a\nb" }] })));
+    assert!(found(json!({ "counts": { "a\nb": 1 } })));
+    assert!(!found(json!({ "list": [{ "name": "a", "note\n": "a\nb" }], "note": "a\nb" })), "undeclared");
+    assert!(!found(json!({ "list": [{ "name": ["a\nb"] }, "a\nb"], "counts": "a\nb" })), "of another type");
+}
+
+#[test]
 fn allows_all_languages_and_rejects_invisible_characters() {
     let name = AllowedCharacters::of(&json!({ "type": "string" }));
     let description = AllowedCharacters::of(&json!({ "type": "string", "x-multiline": true }));
