@@ -160,7 +160,7 @@ impl EndpointMetadata {
         let parameters = || operation["parameters"].as_array().into_iter().flatten();
         let rules: [(bool, &[Code]); 8] = [
             (true, &[Code::REQUESTS_TOO_MANY, Code::SERVER_ERROR, Code::SERVER_UNAVAILABLE]),
-            (self.needs_key(), &[Code::CLIENT_OUTDATED, Code::KEY_MISSING, Code::KEY_REFUSED]),
+            (self.needs_key(), &[Code::CLIENT_OUTDATED, Code::KEY_MISSING, Code::KEY_REFUSED, Code::RESOURCE_NOT_YOURS]),
             (
                 self.is_idempotency_keyed(),
                 &[Code::ARGUMENTS_INVALID, Code::IDEMPOTENCY_UNDER_WAY, Code::IDEMPOTENCY_OTHER_REQUEST],

@@ -19,10 +19,11 @@ pub struct FileResponse {
     pub is_secret: bool,
 }
 
-/// The response header that the contract declares.
+/// The response headers that the contract declares.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 struct FileResponseHeaders {
+    content_disposition: String,
     etag: String,
 }
 

@@ -2,11 +2,13 @@
 
 use boxoffice_http::error::Error;
 use bytes::Bytes;
-use dropshot::{ApiEndpointResponse, Body, FreeformBody, HttpError, HttpResponse, HttpResponseOk};
+use dropshot::{ApiEndpointResponse, Body, FreeformBody, HttpError, HttpResponse, HttpResponseHeaders, HttpResponseOk};
 use futures::stream;
 use http::{HeaderValue, Response, StatusCode, header};
 use http_body::Frame;
 use http_body_util::StreamBody;
+use schemars::JsonSchema;
+use serde::Serialize;
 use slog::{Logger, warn};
 use tokio::sync::mpsc;
 
@@ -22,6 +24,13 @@ pub struct StreamedFile {
 /// The sending side of a streamed file: its parts, and `None` after the last one. If it is dropped before, the response is interrupted,
 /// so that the client doesn't take it for whole.
 pub struct FileSender(mpsc::Sender<Option<Bytes>>);
+
+/// The response header that the contract declares.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+struct StreamedFileHeaders {
+    content_disposition: String,
+}
 
 impl StreamedFile {
     /// Creates a response and its sending side. A part waits until the client has received the one before the last, so that a slow
@@ -65,7 +74,7 @@ impl HttpResponse for StreamedFile {
     }
 
     fn response_metadata() -> ApiEndpointResponse {
-        HttpResponseOk::<FreeformBody>::response_metadata()
+        HttpResponseHeaders::<HttpResponseOk<FreeformBody>, StreamedFileHeaders>::response_metadata()
     }
 
     fn status_code(&self) -> StatusCode {

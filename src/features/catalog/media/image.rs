@@ -61,7 +61,7 @@ pub enum ImageProblem {
 impl fmt::Display for ImageProblem {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotBase64 => out.write_str("is not an image in base64, with or without `data:image/…;base64,` before it"),
+            Self::NotBase64 => out.write_str("is not an image in base64, with or without `data:…;base64,` before it"),
             Self::TooManyBytes => write!(out, "is larger than {} MiB", MAX_BYTES / 1024 / 1024),
             Self::UnknownFormat => out.write_str("is no PNG, JPEG or WebP image"),
             Self::Broken(format) => write!(out, "is a {format} image that is damaged or incomplete"),
@@ -127,12 +127,13 @@ fn is_turned(format: ImageFormat, orientation: Orientation) -> bool {
     format == ImageFormat::Jpeg && matches!(orientation, Rotate90 | Rotate90FlipH | Rotate270 | Rotate270FlipH)
 }
 
-/// Removes a prefix like `data:image/png;base64,`, case-insensitively and with any parameters. Its media type is ignored.
+/// Removes a prefix like `data:image/png;base64,`, case-insensitively and with any parameters. Its media type is ignored: programs guess
+/// it from the name of a file.
 fn without_data_uri(text: &str) -> Result<&str, ImageProblem> {
     // Base64 has no comma, so long texts without a prefix are not copied to lower case.
     let Some((head, data)) = text.split_once(',') else { return Ok(text) };
     let head = head.to_ascii_lowercase();
-    if head.starts_with("data:image/") && head.ends_with(";base64") { Ok(data) } else { Err(ImageProblem::NotBase64) }
+    if head.starts_with("data:") && head.ends_with(";base64") { Ok(data) } else { Err(ImageProblem::NotBase64) }
 }
 
 fn decode_base64(text: &str) -> Result<Vec<u8>, ImageProblem> {

@@ -1,6 +1,6 @@
 //! HTTP endpoints of accounts.
 
-use boxoffice_http::error::{Code, Result};
+use boxoffice_http::error::Result;
 
 use super::model::{Account, AccountCreate, AccountFilter, AccountPath, AccountUpdate};
 use super::{lifecycle, service};
@@ -16,7 +16,7 @@ pub fn register(routes: &mut Routes<App>) {
         "Accounts",
         [
             get("account_list", "/accounts", account_list),
-            post("account_create", "/accounts", account_create).errors(&[Code::RESOURCE_NOT_YOURS, codes::ACCOUNT_TAKEN]),
+            post("account_create", "/accounts", account_create).errors(&[codes::ACCOUNT_TAKEN]),
             get("account_get", "/accounts/{number}", account_get),
             put("account_update", "/accounts/{number}", account_update).errors(&[codes::ACCOUNT_TAKEN]),
             post("account_toggle_create", "/accounts/{number}/toggles", account_toggle_create)
