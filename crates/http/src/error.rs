@@ -270,3 +270,11 @@ impl From<RequestError> for Error {
 pub fn ensure_no_field_errors(errors: Vec<FieldError>) -> Result<()> {
     if errors.is_empty() { Ok(()) } else { Err(Error::Invalid(errors)) }
 }
+
+/// Returns `error` if the condition is true. For an error that costs nothing to create, because it is created in any case.
+///
+/// # Errors
+/// `error`.
+pub fn reject_if(condition: bool, error: impl Into<Error>) -> Result<()> {
+    if condition { Err(error.into()) } else { Ok(()) }
+}

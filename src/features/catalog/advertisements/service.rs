@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use boxoffice_http::error::{Error, FieldError, Result, ensure_no_field_errors};
+use boxoffice_http::error::{Error, FieldError, Result, ensure_no_field_errors, reject_if};
 
 use super::booking::AdvertisementDraft;
 use super::model::{Advertisement, AdvertisementRow};
@@ -40,9 +40,7 @@ pub async fn list_of_host(ctx: &Ctx, caller: &Caller, host: Id, filter: &Adverti
 /// Returns a page of the advertisements that a zone shows now. It is the same for every caller.
 pub async fn list_running(ctx: &Ctx, zone: Id, paging: PageRequest) -> Result<Page<Advertisement>> {
     let mut reader = ctx.unit.read().await?;
-    if !zones::exists(&mut reader, zone).await? {
-        return Err(Error::NOT_FOUND);
-    }
+    reject_if(!zones::exists(&mut reader, zone).await?, Error::NOT_FOUND)?;
     let list_filter =
         ListFilter { visibility: Visibility::All, host: None, event: None, zone: Some(zone), status: None, active: Some(true) };
     let page = store::list(&mut reader, paging, list_filter, ctx.app.clock.now()).await?;
@@ -203,9 +201,7 @@ pub async fn submit(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Submission> {
     transaction!(ctx.unit, |tx| {
         let row = lock(tx, id, None).await?;
         let event = managed_event(tx, caller, &row).await?;
-        if row.status != EventStatus::Draft {
-            return Err(codes::ADVERTISEMENT_NOT_DRAFT.into());
-        }
+        reject_if(row.status != EventStatus::Draft, codes::ADVERTISEMENT_NOT_DRAFT)?;
         require_bookable(tx, &event, ctx.app.clock.now()).await?;
         store::transition(tx, id, EventStatus::Draft, EventStatus::UnderReview).await?;
         review::submit(&ctx.app, tx, SubmissionType::Advertisement, id, caller.account).await
@@ -316,9 +312,7 @@ async fn check_change(
         _ => Some(event),
     };
     let event = check_arguments(tx, caller, event, booking, Some(before)).await?;
-    if before.status == EventStatus::Cancelled {
-        return Err(codes::ADVERTISEMENT_CANCELLED.into());
-    }
+    reject_if(before.status == EventStatus::Cancelled, codes::ADVERTISEMENT_CANCELLED)?;
     if booking.is_booking() || event.id != before.event_id {
         require_bookable(tx, &event, app.clock.now()).await?;
     }

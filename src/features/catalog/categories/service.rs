@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use boxoffice_http::error::{Error, FieldError, Result, ensure_no_field_errors};
+use boxoffice_http::error::{Error, FieldError, Result, ensure_no_field_errors, reject_if};
 use boxoffice_openapi::is_blank_text;
 
 use super::model::{Category, CategoryCreate, CategoryRow, CategoryUpdate, Subcategories};
@@ -59,9 +59,7 @@ async fn update_in_tx(tx: &mut Tx, id: Id, change: &CategoryUpdate) -> Result<Ca
         check_names(subcategories)?;
     }
     let exists = store::update(tx, id, change.name.clone()).await.on_taken("categories", "name", codes::CATEGORY_TAKEN)?;
-    if !exists {
-        return Err(Error::NOT_FOUND);
-    }
+    reject_if(!exists, Error::NOT_FOUND)?;
     if let Some(subcategories) = &change.subcategories {
         store::delete_other_subcategories(tx, id, subcategories).await.on_foreign_key(codes::CATEGORY_IN_USE)?;
         store::put_subcategories(tx, id, subcategories).await?;

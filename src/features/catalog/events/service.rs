@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use boxoffice_http::error::{Error, FieldError, Result, ensure_no_field_errors};
+use boxoffice_http::error::{Error, FieldError, Result, ensure_no_field_errors, reject_if};
 use boxoffice_openapi::is_blank_text;
 
 use super::cache;
@@ -175,9 +175,7 @@ async fn delete_in_tx(app: &App, tx: &mut Tx, caller: &Caller, id: Id) -> Result
 pub async fn submit(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Submission> {
     transaction!(ctx.unit, |tx| {
         let row = lock_managed(tx, caller, id).await?;
-        if row.status != EventStatus::Draft {
-            return Err(codes::EVENT_NOT_DRAFT.into());
-        }
+        reject_if(row.status != EventStatus::Draft, codes::EVENT_NOT_DRAFT)?;
         hosts::require_active(tx, row.host_id).await?;
         store::transition(tx, id, EventStatus::Draft, EventStatus::UnderReview, ctx.app.clock.now()).await?;
         review::submit(&ctx.app, tx, SubmissionType::Event, id, caller.account).await
@@ -203,9 +201,7 @@ async fn unlist(app: &App, tx: &mut Tx, caller: &Caller, id: Id, to: EventStatus
         && matches!(row.status, EventStatus::Draft | EventStatus::UnderReview)
         && has_orders(tx, id, now).await?;
     let from = if is_withdrawn { row.status } else { EventStatus::Listed };
-    if !store::transition(tx, id, from, to, now).await? {
-        return Err(codes::EVENT_NOT_LISTED.into());
-    }
+    reject_if(!store::transition(tx, id, from, to, now).await?, codes::EVENT_NOT_LISTED)?;
     record_staging(tx, &row, now).await?;
     if to == EventStatus::Cancelled {
         review::cancel(tx, SubmissionType::Event, id).await?;
@@ -285,9 +281,7 @@ async fn check_change(
     }
     problems.extend_from_slice(&images.problems);
     ensure_no_field_errors(problems)?;
-    if before.status == EventStatus::Cancelled {
-        return Err(codes::EVENT_CANCELLED.into());
-    }
+    reject_if(before.status == EventStatus::Cancelled, codes::EVENT_CANCELLED)?;
     // A past event keeps its venue, also if its end was moved.
     let is_over = is_staged(before) && before.ends <= app.clock.now();
     if row.venue_id != before.venue_id && (is_over || store::has_admissions(tx, before.id).await?) {

@@ -1,6 +1,6 @@
 //! Operations on hosts, and the permission to act for a host.
 
-use boxoffice_http::error::{Code, Error, Result};
+use boxoffice_http::error::{Code, Error, Result, reject_if};
 
 use super::model::{Host, HostCreate, HostFilter, HostRow, HostUpdate};
 use super::store;
@@ -99,9 +99,7 @@ pub async fn create(ctx: &Ctx, caller: &Caller, new: &HostCreate) -> Result<Host
     let row = transaction!(ctx.unit, |tx| {
         // The account may have been removed since its key was checked, and must not administer anything then.
         accounts::lock(tx, account).await?.ok_or(Code::KEY_REFUSED)?;
-        if store::count_administered(tx, account).await? >= MAX_HOSTS {
-            return Err(codes::HOST_TOO_MANY.into());
-        }
+        reject_if(store::count_administered(tx, account).await? >= MAX_HOSTS, codes::HOST_TOO_MANY)?;
         let row = store::insert(tx, ctx.app.clock.next_id(), new).await.on_taken("hosts", "name", codes::HOST_TAKEN)?;
         store::insert_administrator(tx, row.id, account).await.map(|_| row)
     })?;
@@ -165,9 +163,7 @@ pub async fn remove_administrator(ctx: &Ctx, caller: &Caller, id: Id, account: &
 async fn remove_administrator_in_tx(tx: &mut Tx, caller: &Caller, id: Id, account: &AccountNumber) -> Result<()> {
     lock_own(tx, caller, id).await?;
     let account = accounts::find_by_number(tx, account).await?.ok_or(Error::NOT_FOUND)?;
-    if !store::delete_administrator(tx, id, account.id).await? {
-        return Err(Error::NOT_FOUND);
-    }
+    reject_if(!store::delete_administrator(tx, id, account.id).await?, Error::NOT_FOUND)?;
     // Looked up after the deletion; an error rolls the deletion back.
     if store::has_active_administrator(tx, id).await? { Ok(()) } else { Err(codes::ADMINISTRATOR_LAST.into()) }
 }

@@ -1,6 +1,6 @@
 //! Operations on price modifiers. Callers who may manage the event may manage its price modifiers.
 
-use boxoffice_http::error::{Error, FieldError, Result, ensure_no_field_errors};
+use boxoffice_http::error::{Error, FieldError, Result, ensure_no_field_errors, reject_if};
 
 use super::model::{Modifier, ModifierCreate, ModifierPath, ModifierRow, ModifierUpdate, view};
 use super::store;
@@ -43,9 +43,7 @@ async fn create_in_tx(tx: &mut Tx, caller: &Caller, event: Id, row: ModifierRow,
     check_bounds(&row)?;
     event.check_changeable()?;
     hosts::require_active(tx, event.host_id).await?;
-    if store::count_of_section(tx, row.section_id).await? >= MAX_MODIFIERS {
-        return Err(codes::MODIFIER_TOO_MANY.into());
-    }
+    reject_if(store::count_of_section(tx, row.section_id).await? >= MAX_MODIFIERS, codes::MODIFIER_TOO_MANY)?;
     // A foreign key rejects the modifier if the section was removed after it was loaded.
     store::insert(tx, std::slice::from_ref(&row))
         .await

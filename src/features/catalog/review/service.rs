@@ -1,7 +1,7 @@
 //! Operations on submissions. They are for platform administrators, as checked by the contract's scopes (`x-scopes`).
 
 use anyhow::Context;
-use boxoffice_http::error::{Error, Result};
+use boxoffice_http::error::{Error, Result, reject_if};
 use serde_json::json;
 
 use super::model::{
@@ -52,9 +52,7 @@ async fn decide_in_tx(app: &App, tx: &mut Tx, id: &SubmissionId, decision: &Deci
     let is_revision =
         (row.kind, row.status, status) == (SubmissionType::Venue, SubmissionStatus::Rejected, SubmissionStatus::Approved);
     let from = if is_revision { SubmissionStatus::Rejected } else { SubmissionStatus::Pending };
-    if !store::decide(tx, row.id, from, status, reason.clone()).await? {
-        return Err(codes::SUBMISSION_DECIDED.into());
-    }
+    reject_if(!store::decide(tx, row.id, from, status, reason.clone()).await?, codes::SUBMISSION_DECIDED)?;
     match row.kind {
         SubmissionType::Event => events::apply_decision(tx, row.content_id, decision.approved, app.clock.now()).await?,
         SubmissionType::Venue if decision.approved => venues::approve(tx, row.content_id).await?,

@@ -1,6 +1,6 @@
 //! Operations on sections.
 
-use boxoffice_http::error::{Error, Result};
+use boxoffice_http::error::{Error, Result, reject_if};
 
 use super::model::{Section, SectionCreate, SectionRow, SectionUpdate, SectionUri, view_long, view_short};
 use super::{places, store};
@@ -28,9 +28,7 @@ async fn create_in_tx(tx: &mut Tx, caller: &Caller, row: SectionRow) -> Result<S
     check_sales(&row)?;
     event.check_changeable()?;
     hosts::require_active(tx, event.host_id).await?;
-    if store::count_of_event(tx, event.id).await? >= MAX_SECTIONS {
-        return Err(codes::SECTION_TOO_MANY.into());
-    }
+    reject_if(store::count_of_event(tx, event.id).await? >= MAX_SECTIONS, codes::SECTION_TOO_MANY)?;
     store::insert(tx, std::slice::from_ref(&row)).await.on_taken("sections_event_id", "name", codes::SECTION_TAKEN)?;
     Ok(row)
 }

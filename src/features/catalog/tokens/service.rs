@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
 
 use boxoffice_http::client_ip::rate_limit_key;
-use boxoffice_http::error::{Code, Error, Result};
+use boxoffice_http::error::{Code, Error, Result, reject_if};
 use boxoffice_openapi::Scope;
 
 use super::model::{
@@ -43,9 +43,7 @@ pub async fn create(ctx: &Ctx, caller: &Caller, event: Id, new: &TokenCreate) ->
         // Locked, so that concurrent requests can't exceed the limit.
         events::lock_managed(tx, caller, event).await?;
         let sections = read_sections(tx, event, &new.sections).await?;
-        if store::count_of_event(tx, event).await? >= MAX_TOKENS {
-            return Err(codes::TOKEN_TOO_MANY.into());
-        }
+        reject_if(store::count_of_event(tx, event).await? >= MAX_TOKENS, codes::TOKEN_TOO_MANY)?;
         let row = insert(&ctx.app, tx, event, false, new.name.as_deref().unwrap_or_default()).await?;
         store::insert_sections(tx, row.id, &sections).await?;
         view(tx, row).await
@@ -125,9 +123,7 @@ pub async fn authenticate(ctx: &Ctx, address: IpAddr, code: &GivenCode) -> Resul
 async fn authenticate_in_tx(app: &App, tx: &mut Tx, code: &GivenCode) -> Result<TokenAuthentication> {
     let row = store::lock_by_code(tx, code.0.to_ascii_uppercase()).await?.ok_or(Error::NOT_FOUND)?;
     let ends = events::load(tx, row.event_id).await?.ends;
-    if ends.plus(ADMISSION_LIFE) <= app.clock.now() {
-        return Err(Error::NOT_FOUND);
-    }
+    reject_if(ends.plus(ADMISSION_LIFE) <= app.clock.now(), Error::NOT_FOUND)?;
     store::delete_oldest_keys(tx, row.id, MAX_KEYS - 1).await?;
     let new = NewKey {
         kind: KeyKind::Admission,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use anyhow::Context;
-use boxoffice_http::error::{Error, Result};
+use boxoffice_http::error::{Error, Result, reject_if};
 
 use super::model::{EventVenue, Venue, VenueCreate, VenueFilter, VenueRow, VenueUpdate};
 use super::store;
@@ -92,9 +92,7 @@ pub async fn delete(ctx: &Ctx, id: Id) -> Result<()> {
     let deleted = transaction!(ctx.unit, |tx| {
         store::lock_change(tx, id).await?;
         let deleted = store::delete(tx, id).await.on_foreign_key(codes::VENUE_IN_USE)?;
-        if !deleted && store::find(tx, id).await?.is_some() {
-            return Err(codes::VENUE_IN_USE.into());
-        }
+        reject_if(!deleted && store::find(tx, id).await?.is_some(), codes::VENUE_IN_USE)?;
         review::delete_of_content(tx, SubmissionType::Venue, [id]).await?;
         Ok::<_, Error>(deleted)
     })?;

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use boxoffice_http::error::{Error, Result};
+use boxoffice_http::error::{Error, Result, reject_if};
 use boxoffice_openapi::Scope;
 
 use super::model::AdmissionRow;
@@ -33,29 +33,20 @@ async fn undo_in_tx(app: &App, tx: &mut Tx, caller: &Caller, event: Id, admissio
     let row = store::find(tx, event.id, admission).await?.ok_or(Error::NOT_FOUND)?;
     authorize(tx, caller, &event, &row).await?;
     let now = app.clock.now();
-    if row.admitted.plus(UNDO_PERIOD) < now {
-        return Err(codes::ADMISSION_TOO_LATE.into());
-    }
+    reject_if(row.admitted.plus(UNDO_PERIOD) < now, codes::ADMISSION_TOO_LATE)?;
     tickets::lock_orders(tx, &[row.ticket_id]).await?;
     tickets::lock_by_ids(tx, [row.ticket_id]).await?;
     // The caller may have been removed from the host's administrators while it waited for the locks.
     authorize(tx, caller, &event, &row).await?;
-    if offline_store::has_conflict(tx, row.id).await? {
-        return Err(codes::ADMISSION_CONFLICT.into());
-    }
+    reject_if(offline_store::has_conflict(tx, row.id).await?, codes::ADMISSION_CONFLICT)?;
     // Another request may have undone the admission before the lock.
-    if !store::delete(tx, row.id).await? {
-        return Err(Error::NOT_FOUND);
-    }
+    reject_if(!store::delete(tx, row.id).await?, Error::NOT_FOUND)?;
     if !row.device.is_empty() {
         // A gate's clock may be ahead. The scan that was undone must not seem to be a later one when it is uploaded again.
         let undone = now.max(row.admitted);
         offline_store::insert_undone_admission(tx, row.ticket_id, row.device, undone).await?;
     }
-    if !tickets::undo_redemption(tx, row.ticket_id, now).await? {
-        return Err(codes::ADMISSION_ORDER_VOIDED.into());
-    }
-    Ok(())
+    reject_if(!tickets::undo_redemption(tx, row.ticket_id, now).await?, codes::ADMISSION_ORDER_VOIDED)
 }
 
 /// Rejects callers other than host administrators, platform administrators and the keys of the token that admitted the ticket.

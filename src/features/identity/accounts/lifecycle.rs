@@ -2,7 +2,7 @@
 //!
 //! At least one platform administrator stays active. Without one, no caller could activate accounts any more.
 
-use boxoffice_http::error::{Error, Result};
+use boxoffice_http::error::{Error, Result, reject_if};
 use serde_json::json;
 
 use super::model::{Account, AccountNumber, AccountRow, Role};
@@ -49,9 +49,7 @@ async fn request_deletion_in_tx(app: &App, tx: &mut Tx, caller: &Caller, number:
     let row = load(tx, caller, number).await?;
     let row = lock_unless_last_admin(tx, &row).await?;
     auth::require_not_revoked(tx, caller).await?;
-    if !row.activated {
-        return Err(codes::ACCOUNT_INACTIVE.into());
-    }
+    reject_if(!row.activated, codes::ACCOUNT_INACTIVE)?;
     store::end_sessions(tx, row.id, Id::NONE, app.clock.now()).await?;
     let row = store::set_activated(tx, row.id, false).await?.ok_or(Error::NOT_FOUND)?;
     notify_administrators(app, tx, &row).await?;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-use boxoffice_http::error::{Code, Error, FieldError, Result, ensure_no_field_errors};
+use boxoffice_http::error::{Code, Error, FieldError, Result, ensure_no_field_errors, reject_if};
 use boxoffice_http::rate_limit::Attempt;
 use boxoffice_openapi::BIRTH_DATE_DESCRIPTION;
 
@@ -46,9 +46,7 @@ pub async fn sign_up(
     preferred: Option<Language>,
     mut new: AccountCreate,
 ) -> Result<Account> {
-    if new.role == Some(AccountRole::Administrator) && !caller.is_administrator() {
-        return Err(Error::FORBIDDEN);
-    }
+    reject_if(new.role == Some(AccountRole::Administrator) && !caller.is_administrator(), Error::FORBIDDEN)?;
     new.profile.language = new.profile.language.or(Some(LanguageInput(preferred)));
     limit_taken_names(ctx, caller, address, create(ctx, Some((caller, address)), new)).await
 }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use boxoffice_http::client_ip::rate_limit_key;
-use boxoffice_http::error::{Error, Result};
+use boxoffice_http::error::{Error, Result, reject_if};
 use boxoffice_http::rate_limit::Attempt;
 
 use super::model::{AccountSession, Credentials, Session, SessionCreate, SessionPath, SessionRow};
@@ -45,9 +45,7 @@ async fn try_to_open(ctx: &Ctx, address: IpAddr, new: &SessionCreate) -> Result<
     let credentials = credentials.ok_or(codes::ACCOUNT_UNKNOWN)?;
     let requester = HashRequester { account: Some(credentials.account.id), address: Some(address) };
     verify(ctx, &credentials, requester, address, password()).await?;
-    if !credentials.account.activated {
-        return Err(codes::ACCOUNT_DEACTIVATED.into());
-    }
+    reject_if(!credentials.account.activated, codes::ACCOUNT_DEACTIVATED)?;
     // Replace an outdated hash now: the plain-text password is available only at log-in. If too many passwords are waiting to be
     // hashed, a later log-in replaces it.
     let is_outdated = ctx.app.passwords.is_outdated(&credentials.password_hash);

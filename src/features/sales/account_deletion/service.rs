@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use boxoffice_http::error::Result;
+use boxoffice_http::error::{Result, reject_if};
 use futures::future::join_all;
 
 use crate::features::catalog::hosts;
@@ -64,9 +64,7 @@ async fn delete_in_tx(app: &App, tx: &mut Tx, caller: &Caller, number: &AccountN
     let cancelled = orders::cancel_all(app, tx, account).await?;
     orders::waiting_list::delete_of_account(tx, account).await?;
     transfers::cancel_for_account(app, tx, account).await?;
-    if tickets::has_upcoming(tx, account, now).await? {
-        return Err(codes::ACCOUNT_HAS_TICKETS.into());
-    }
+    reject_if(tickets::has_upcoming(tx, account, now).await?, codes::ACCOUNT_HAS_TICKETS)?;
     hosts::delete_administrator_everywhere(tx, account).await?;
     preferences::delete_of_account(tx, account).await?;
     verification_codes::delete_of_account(tx, account).await?;

@@ -1,6 +1,6 @@
 //! Starting and reading returns of events. Only administrators of the host and platform administrators can do so.
 
-use boxoffice_http::error::{Error, Result};
+use boxoffice_http::error::{Error, Result, reject_if};
 
 use super::model::{EventReturn, EventReturnCreate, EventReturnRow, EventReturnStatus};
 use super::store;
@@ -40,12 +40,8 @@ pub async fn create(ctx: &Ctx, caller: &Caller, event: Id, new: EventReturnCreat
 /// Starts a run. The lock of the event keeps two requests from starting one each.
 async fn create_in_tx(app: &App, tx: &mut Tx, caller: &Caller, event: Id, reason: &str) -> Result<EventReturn> {
     let event = events::lock_managed(tx, caller, event).await?;
-    if event.status != EventStatus::Cancelled {
-        return Err(codes::EVENT_NOT_CANCELLED.into());
-    }
-    if store::is_running(tx, event.id).await? {
-        return Err(codes::EVENT_RETURNING.into());
-    }
+    reject_if(event.status != EventStatus::Cancelled, codes::EVENT_NOT_CANCELLED)?;
+    reject_if(store::is_running(tx, event.id).await?, codes::EVENT_RETURNING)?;
     let row = EventReturnRow {
         id: app.clock.next_id(),
         event_id: event.id,

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use boxoffice_http::error::{Error, Result};
+use boxoffice_http::error::{Error, Result, reject_if};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -111,9 +111,7 @@ async fn list(
 pub async fn view_own_part(reader: &mut Reader, caller: &Caller, row: OrderRow, now: Timestamp) -> Result<Order> {
     let account = caller.account.ok_or(Error::FORBIDDEN)?;
     let own = store::administered_hosts(reader, row.id, account).await?;
-    if own.is_empty() {
-        return Err(Error::FORBIDDEN);
-    }
+    reject_if(own.is_empty(), Error::FORBIDDEN)?;
     views(reader, caller, vec![row], &own, now).await?.pop().ok_or(Error::NOT_FOUND)
 }
 

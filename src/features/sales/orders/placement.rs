@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use boxoffice_http::error::{Error, FieldError, Result};
+use boxoffice_http::error::{Error, FieldError, Result, reject_if};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
@@ -140,9 +140,7 @@ async fn customers(
             return Ok(caller.account.ok_or_else(|| FieldError::missing("customer")));
         };
         let account = accounts.iter().find(|account| account.number == number.0);
-        if !caller.is_administrator() && account.is_none_or(|account| !caller.is(account.id)) {
-            return Err(Error::FORBIDDEN);
-        }
+        reject_if(!caller.is_administrator() && account.is_none_or(|account| !caller.is(account.id)), Error::FORBIDDEN)?;
         Ok(match account {
             None => Err(FieldError::invalid("customer", "names no account")),
             Some(account) if !can_receive(caller, account) => Err(FieldError::invalid("customer", INACTIVE)),

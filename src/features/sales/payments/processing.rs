@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use boxoffice_http::error::{Error, FieldError, Result, ensure_no_field_errors};
+use boxoffice_http::error::{Error, FieldError, Result, ensure_no_field_errors, reject_if};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
@@ -113,9 +113,7 @@ pub async fn record(app: &App, tx: &mut Tx, caller: &Caller, order: Id, new: &Pa
     let now = app.clock.now();
     let mut balances = OrderBalances::open(tx, [order]).await?;
     let order = balances.authorized_order(caller, order)?;
-    if !caller.is_administrator() {
-        return Err(Error::FORBIDDEN);
-    }
+    reject_if(!caller.is_administrator(), Error::FORBIDDEN)?;
     let reference = non_blank(new.reference.as_deref()).ok_or_else(|| FieldError::missing("reference"));
     let payment = balances.payment(app, order, new, reference, now)?;
     store::insert(tx, [&payment], StoredPaymentStatus::Confirmed).await?;

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use anyhow::anyhow;
-use boxoffice_http::error::{Code, Error, FieldError, Result};
+use boxoffice_http::error::{Code, Error, FieldError, Result, reject_if};
 
 use super::model::{
     Transfer, TransferCreate, TransferFilter, TransferRow, TransferSerial, TransferStatus, TransferTicket, TransferTicketRow,
@@ -129,9 +129,7 @@ pub async fn reject(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Transfer> {
 pub async fn cancel(ctx: &Ctx, caller: &Caller, id: Id) -> Result<()> {
     transaction!(ctx.unit, |tx| {
         let row = load(tx, id).await?;
-        if !caller.is(row.sender_id) && !caller.is(row.recipient_id) {
-            return Err(Error::FORBIDDEN);
-        }
+        reject_if(!caller.is(row.sender_id) && !caller.is(row.recipient_id), Error::FORBIDDEN)?;
         close(&ctx.app, tx, row, TransferStatus::Cancelled).await
     })?;
     Ok(())
@@ -200,9 +198,7 @@ async fn create_in_tx(app: &App, tx: &mut Tx, caller: &Caller, new: &TransferCre
 async fn lock_accounts(tx: &mut Tx, sender: Id, recipient: &AccountNumber) -> Result<Result<Id, FieldError>> {
     let recipient = accounts::find_by_number(tx, recipient).await?.map(|account| account.id);
     let locked = accounts::lock_all(tx, [sender].into_iter().chain(recipient)).await?;
-    if !locked.iter().any(|account| account.id == sender) {
-        return Err(Code::KEY_REFUSED.into());
-    }
+    reject_if(!locked.iter().any(|account| account.id == sender), Code::KEY_REFUSED)?;
     Ok(match locked.iter().find(|account| Some(account.id) == recipient && account.activated) {
         None => Err(FieldError::invalid("recipient", "names no active account")),
         Some(account) if account.id == sender => Err(FieldError::invalid("recipient", "must be somebody else")),
@@ -233,9 +229,7 @@ fn not_issued(serials: &[&str]) -> Error {
 /// Ends a transfer with the response of its recipient.
 async fn respond(app: &App, tx: &mut Tx, caller: &Caller, id: Id, status: TransferStatus) -> Result<Transfer> {
     let row = load(tx, id).await?;
-    if !caller.is(row.recipient_id) {
-        return Err(Error::FORBIDDEN);
-    }
+    reject_if(!caller.is(row.recipient_id), Error::FORBIDDEN)?;
     // The lock serializes with the deletion of the account, so that no ticket is transferred to a deleted account.
     accounts::lock(tx, row.recipient_id).await?.ok_or(Error::NOT_FOUND)?;
     let ended = close(app, tx, row, status).await?;
@@ -252,9 +246,7 @@ async fn close(app: &App, tx: &mut Tx, row: TransferRow, status: TransferStatus)
     if is_claimed {
         tickets::lock_orders(tx, &tickets).await?;
     }
-    if !store::end(tx, row.id, status).await? {
-        return Err(codes::TRANSFER_NOT_OPEN.into());
-    }
+    reject_if(!store::end(tx, row.id, status).await?, codes::TRANSFER_NOT_OPEN)?;
     let were_pending = if is_claimed {
         tickets::replace(app, tx, &tickets, row.sender_id, row.recipient_id).await?
     } else {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use boxoffice_http::error::{Code, Error, Result};
+use boxoffice_http::error::{Code, Error, Result, reject_if};
 
 use super::model::{EntriesOf, EntryRow, NewEntry, WaitingEntry, WaitingEntryCreate, WaitingEntryPath, WaitingStatus};
 use super::store;
@@ -47,23 +47,15 @@ async fn join_in_tx(app: &App, tx: &mut Tx, caller: &Caller, uri: SectionUri, ne
     }
     check_on_sale(&section, &event, now)?;
     let earlier = store::find_of_account(tx, section.id, account).await?;
-    if earlier.as_ref().is_some_and(|entry| is_open(entry, now)) {
-        return Err(codes::WAITING_LIST_JOINED.into());
-    }
-    if places.waiting == 0 && places.left > 0 {
-        return Err(codes::SECTION_NOT_SOLD_OUT.into());
-    }
+    reject_if(earlier.as_ref().is_some_and(|entry| is_open(entry, now)), codes::WAITING_LIST_JOINED)?;
+    reject_if(places.waiting == 0 && places.left > 0, codes::SECTION_NOT_SOLD_OUT)?;
     if section.maximum_per_account.is_some() {
         let held = orders::count_held(tx, &BTreeSet::from([account]), &BTreeSet::from([section.id]), now).await?;
         let held = held.first().map_or(0, |(.., tickets)| *tickets);
         account_maximum(&section, &event, held, new.quantity)?;
     }
-    if places.waiting >= MAX_WAITING_OF_SECTION {
-        return Err(codes::WAITING_LIST_FULL.into());
-    }
-    if store::count_open(tx, account, now).await? >= MAX_WAITING_OF_ACCOUNT {
-        return Err(codes::WAITING_LIST_TOO_MANY.into());
-    }
+    reject_if(places.waiting >= MAX_WAITING_OF_SECTION, codes::WAITING_LIST_FULL)?;
+    reject_if(store::count_open(tx, account, now).await? >= MAX_WAITING_OF_ACCOUNT, codes::WAITING_LIST_TOO_MANY)?;
     if let Some(ended) = earlier {
         remove(tx, &ended).await?;
     }
