@@ -20,7 +20,8 @@ pub fn schema_from_json(schema: Value) -> Schema {
     serde_json::from_value(schema).unwrap_or(Schema::Bool(false))
 }
 
-/// Declares a newtype of `String` for the API: format, pattern, minimum and maximum length in characters, as in the contract.
+/// Declares newtypes of `String` for the API, separated by `;`: format, pattern, minimum and maximum length in characters of each, as
+/// in the contract.
 #[macro_export]
 macro_rules! string_newtype {
     (@without_debug $(#[$meta:meta])* $name:ident, $format:expr, $pattern:expr, $min:expr, $max:expr) => {
@@ -37,12 +38,12 @@ macro_rules! string_newtype {
             }
         }
     };
-    ($(#[$meta:meta])* $name:ident, $format:expr, $pattern:expr, $min:expr, $max:expr) => {
-        $crate::string_newtype!(@without_debug $(#[$meta])* #[derive(Debug)] $name, $format, $pattern, $min, $max);
+    ($($(#[$meta:meta])* $name:ident, $format:expr, $pattern:expr, $min:expr, $max:expr);+) => {
+        $($crate::string_newtype!(@without_debug $(#[$meta])* #[derive(Debug)] $name, $format, $pattern, $min, $max);)+
     };
 }
 
-/// Declares a type like [`string_newtype!`] for a text that is never logged: its `Debug` shows only the name of the type.
+/// Declares types like [`string_newtype!`] for texts that are never logged: their `Debug` shows only the name of the type.
 ///
 /// ```
 /// boxoffice_http::secret_newtype!(Code, None, None, None, None);
@@ -51,14 +52,16 @@ macro_rules! string_newtype {
 /// ```
 #[macro_export]
 macro_rules! secret_newtype {
-    ($(#[$meta:meta])* $name:ident, $format:expr, $pattern:expr, $min:expr, $max:expr) => {
-        $crate::string_newtype!(@without_debug $(#[$meta])* $name, $format, $pattern, $min, $max);
+    ($($(#[$meta:meta])* $name:ident, $format:expr, $pattern:expr, $min:expr, $max:expr);+) => {
+        $(
+            $crate::string_newtype!(@without_debug $(#[$meta])* $name, $format, $pattern, $min, $max);
 
-        impl std::fmt::Debug for $name {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str(stringify!($name))
+            impl std::fmt::Debug for $name {
+                fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                    f.write_str(stringify!($name))
+                }
             }
-        }
+        )+
     };
 }
 

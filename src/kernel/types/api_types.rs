@@ -16,25 +16,15 @@ use super::id::Id;
 
 string_newtype!(
     /// A URI relative to the base address, such as `/events/17637000000001`.
-    Uri, Some("uri-reference"), None, None, None
-);
-string_newtype!(
+    Uri, Some("uri-reference"), None, None, None;
     /// An absolute URI.
-    AbsoluteUri, Some("uri"), None, None, None
-);
-string_newtype!(
+    AbsoluteUri, Some("uri"), None, None, None;
     /// An RFC 3339 date and time.
-    DateTime, Some("date-time"), None, None, None
-);
-string_newtype!(
+    DateTime, Some("date-time"), None, None, None;
     /// A time with minutes, `YYYY-MM-DDTHH:MM`, in UTC.
-    Minutes, None, Some(r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}$"), None, None
-);
-string_newtype!(
+    Minutes, None, Some(r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}$"), None, None;
     /// A time with minutes, `YYYY-MM-DD HH:MM`, in UTC.
-    PlainMinutes, None, Some(r"^\d{4}-\d{2}-\d{2} \d{2}:\d{2}$"), None, None
-);
-string_newtype!(
+    PlainMinutes, None, Some(r"^\d{4}-\d{2}-\d{2} \d{2}:\d{2}$"), None, None;
     /// A time with seconds and the offset of UTC, `YYYY-MM-DDTHH:MM:SS+00:00`.
     OffsetSeconds, None, Some(r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\+00:00$"), None, None
 );

@@ -33,22 +33,17 @@ pub fn register(routes: &mut Routes<App>) {
 
 string_newtype!(
     /// The file name of an icon.
-    IconName, None, Some(r"^[a-z0-9_]+\.png$"), None, Some(200)
-);
-string_newtype!(
+    IconName, None, Some(r"^[a-z0-9_]+\.png$"), None, Some(200);
     /// The identifier of the event or advertisement in an image's URI.
-    ContentNumber, None, Some("^[0-9]{14}$"), None, None
+    ContentNumber, None, Some("^[0-9]{14}$"), None, None;
+    /// The secret in the URI of an image that is not public.
+    ImageSecret, None, Some("^[0-9]{14,19}$"), None, None
 );
 
 #[derive(Deserialize, JsonSchema)]
 struct IconPath {
     image: IconName,
 }
-
-string_newtype!(
-    /// The secret in the URI of an image that is not public.
-    ImageSecret, None, Some("^[0-9]{14,19}$"), None, None
-);
 
 #[derive(Deserialize, JsonSchema)]
 struct ImageQuery {

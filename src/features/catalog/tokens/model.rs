@@ -11,13 +11,9 @@ use crate::kernel::types::paging::PageRequest;
 
 secret_newtype!(
     /// Code of a token.
-    TokenCode, None, Some("^[0-9A-Z]{8}$"), None, None
-);
-secret_newtype!(
+    TokenCode, None, Some("^[0-9A-Z]{8}$"), None, None;
     /// A code that a person has typed in. It may have another format than [`TokenCode`]: then it is unknown, not invalid.
-    GivenCode, None, Some("^[A-Za-z0-9-]+$"), None, Some(64)
-);
-secret_newtype!(
+    GivenCode, None, Some("^[A-Za-z0-9-]+$"), None, Some(64);
     /// API key of a redeemer.
     RedeemerKey, None, Some("^[a-z0-9]{32}$"), None, None
 );

@@ -20,13 +20,9 @@ const MAX_SCANNED: usize = 200;
 
 string_newtype!(
     /// A scanned serial number or code of a ticket, not validated.
-    ScannedSerial, None, None, None, None
-);
-string_newtype!(
+    ScannedSerial, None, None, None, None;
     /// An account as a filter: its number or its URI.
-    GivenPatron, None, Some("^((/v3)?/accounts/)?[A-Z]{2}-[A-Z0-9]{8}$"), None, Some(200)
-);
-string_newtype!(
+    GivenPatron, None, Some("^((/v3)?/accounts/)?[A-Z]{2}-[A-Z0-9]{8}$"), None, Some(200);
     /// A section as a filter: its identifier or one of its URIs.
     SectionFilter, None, Some("^((/v3)?(/events/[A-Za-z0-9-]+)?/sections/)?[A-Za-z0-9-]+$"), Some(1), Some(200)
 );

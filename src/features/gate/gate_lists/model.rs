@@ -11,9 +11,7 @@ use crate::kernel::types::id::Id;
 
 string_newtype!(
     /// The last ticket of the previous page.
-    TicketCursor, None, Some("^[0-9]{1,19}$"), None, None
-);
-string_newtype!(
+    TicketCursor, None, Some("^[0-9]{1,19}$"), None, None;
     /// A time in UTC, as it is sent in `modified_since`.
     UtcSecond, None, Some(r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$"), None, None
 );

@@ -21,9 +21,7 @@ use crate::kernel::types::stored_text::stored_as_text;
 
 string_newtype!(
     /// Account number, such as `GH-4K7QW2MZ`.
-    AccountNumber, None, Some("^[A-Z]{2}-[A-Z0-9]{8}$"), None, None
-);
-string_newtype!(
+    AccountNumber, None, Some("^[A-Z]{2}-[A-Z0-9]{8}$"), None, None;
     /// A date, `YYYY-MM-DD`, or an empty text for none.
     OptionalDate, None, Some(r"^(\d{4}-\d{2}-\d{2})?$"), None, None
 );

@@ -15,9 +15,7 @@ use crate::kernel::types::stored_text::stored_as_text;
 
 secret_newtype!(
     /// Identifier in a code's URI. A secret of the client that requested the code.
-    Identifier, None, Some("^[A-Za-z0-9-]+$"), None, Some(64)
-);
-secret_newtype!(
+    Identifier, None, Some("^[A-Za-z0-9-]+$"), None, Some(64);
     /// The six digits of a code.
     Digits, None, Some("^[0-9]{6}$"), None, None
 );
