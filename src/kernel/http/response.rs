@@ -53,8 +53,16 @@ pub trait HasLocation {
     fn location(&self) -> &str;
 }
 
-/// Implements [`HasLocation`] for a resource whose URI is in its field `uri`.
+/// Implements [`HasLocation`] for a resource whose URI is in its field `uri`. With a `PATH`, also implements
+/// [`HasCollection`](crate::kernel::types::api_types::HasCollection).
 macro_rules! has_location {
+    ($resource:ty, PATH = $path:literal) => {
+        $crate::kernel::http::has_location!($resource);
+
+        impl $crate::kernel::types::api_types::HasCollection for $resource {
+            const PATH: &'static str = $path;
+        }
+    };
     ($resource:ty $(, $constant:ident = $value:literal)?) => {
         impl $crate::kernel::http::HasLocation for $resource {
             $(const $constant: bool = $value;)?

@@ -11,7 +11,7 @@ use crate::features::catalog::sections::Section;
 use crate::features::catalog::venues::EventVenue;
 use crate::features::catalog::zones::Zone;
 use crate::kernel::http::has_location;
-use crate::kernel::types::api_types::{AbsoluteUri, HasCollection, Minutes, PlainMinutes, Uri};
+use crate::kernel::types::api_types::{AbsoluteUri, Minutes, PlainMinutes, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 
@@ -40,11 +40,7 @@ pub struct Advertisement {
     pub parsed: ParsedMarkdown,
 }
 
-has_location!(Advertisement);
-
-impl HasCollection for Advertisement {
-    const PATH: &'static str = "/advertisements/";
-}
+has_location!(Advertisement, PATH = "/advertisements/");
 
 /// Time slot in which an advertisement is shown.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::kernel::http::has_location;
-use crate::kernel::types::api_types::{HasCollection, Uri};
+use crate::kernel::types::api_types::Uri;
 use crate::kernel::types::id::Id;
 
 /// A category in API responses.
@@ -21,11 +21,7 @@ pub struct Category {
     pub subcategories: Vec<String>,
 }
 
-has_location!(Category);
-
-impl HasCollection for Category {
-    const PATH: &'static str = "/categories/";
-}
+has_location!(Category, PATH = "/categories/");
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct CategoryPath {

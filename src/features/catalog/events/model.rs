@@ -11,7 +11,7 @@ use crate::features::catalog::sections::Section;
 use crate::features::catalog::venues::EventVenue;
 use crate::features::codes;
 use crate::kernel::http::has_location;
-use crate::kernel::types::api_types::{AbsoluteUri, HasCollection, Minutes, NullableField, Uri};
+use crate::kernel::types::api_types::{AbsoluteUri, Minutes, NullableField, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::stored_text::stored_as_text;
@@ -91,11 +91,7 @@ pub struct Event {
     pub host: Uri,
 }
 
-has_location!(Event);
-
-impl HasCollection for Event {
-    const PATH: &'static str = "/events/";
-}
+has_location!(Event, PATH = "/events/");
 
 /// Path parameters of an event and its subresources.
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::features::identity::accounts::AccountNumber;
 use crate::kernel::http::has_location;
-use crate::kernel::types::api_types::{HasCollection, Uri};
+use crate::kernel::types::api_types::Uri;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PageRequest;
 
@@ -31,11 +31,7 @@ pub struct Host {
     pub business_no: String,
 }
 
-has_location!(Host);
-
-impl HasCollection for Host {
-    const PATH: &'static str = "/hosts/";
-}
+has_location!(Host, PATH = "/hosts/");
 
 /// Path parameters of a host and its subresources.
 #[derive(Debug, Deserialize, JsonSchema)]

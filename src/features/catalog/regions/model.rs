@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::kernel::http::has_location;
-use crate::kernel::types::api_types::{AbsoluteUri, HasCollection, Uri};
+use crate::kernel::types::api_types::{AbsoluteUri, Uri};
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PageRequest;
 
@@ -26,11 +26,7 @@ pub struct Region {
     pub icon: AbsoluteUri,
 }
 
-has_location!(Region);
-
-impl HasCollection for Region {
-    const PATH: &'static str = "/regions/";
-}
+has_location!(Region, PATH = "/regions/");
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct RegionPath {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::features::catalog::regions::Region;
 use crate::kernel::auth::Caller;
 use crate::kernel::http::has_location;
-use crate::kernel::types::api_types::{AbsoluteUri, HasCollection, ResourceRef, Uri};
+use crate::kernel::types::api_types::{AbsoluteUri, ResourceRef, Uri};
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PageRequest;
 
@@ -44,11 +44,7 @@ pub struct EventVenue {
     pub map: AbsoluteUri,
 }
 
-has_location!(Venue);
-
-impl HasCollection for Venue {
-    const PATH: &'static str = "/venues/";
-}
+has_location!(Venue, PATH = "/venues/");
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct VenuePath {

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::kernel::http::has_location;
-use crate::kernel::types::api_types::{HasCollection, Uri};
+use crate::kernel::types::api_types::Uri;
 use crate::kernel::types::id::Id;
 
 /// A zone in API responses.
@@ -27,11 +27,7 @@ pub struct Zone {
     pub advertisements: Uri,
 }
 
-has_location!(Zone);
-
-impl HasCollection for Zone {
-    const PATH: &'static str = "/zones/";
-}
+has_location!(Zone, PATH = "/zones/");
 
 /// Path parameters of a zone and its subresources.
 #[derive(Debug, Deserialize, JsonSchema)]
