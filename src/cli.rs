@@ -94,10 +94,8 @@ enum Command {
     #[command(after_help = mock::HELP)]
     Mock(Box<MockOptions>),
     /// Show and check the settings of `serve`
-    Config {
-        #[command(subcommand)]
-        command: ConfigCommand,
-    },
+    #[command(subcommand)]
+    Config(ConfigCommand),
     /// Bring the database's tables up to date
     Migrate(StorageOptions),
     /// Back up a SQLite database and its images to one file, also while the server runs
@@ -109,15 +107,11 @@ enum Command {
     /// Check the database and the books in it
     Check(StorageOptions),
     /// Manage accounts
-    Account {
-        #[command(subcommand)]
-        command: AccountCommand,
-    },
+    #[command(subcommand)]
+    Account(AccountCommand),
     /// Manage API keys
-    Key {
-        #[command(subcommand)]
-        command: KeyCommand,
-    },
+    #[command(subcommand)]
+    Key(KeyCommand),
     /// Manage accounts, keys, orders, events, jobs and mail, also while the server runs
     #[command(
         after_help = "Exit codes: 0: done, 1: rejected or failed, 2: the command line or a setting is invalid, or --yes is missing"
@@ -180,14 +174,14 @@ pub fn run() -> ExitCode {
         Command::Compare(options) => return finish("compare", block_on(checks::compare(&options))),
         Command::Proxy(options) => return finish("proxy", block_on(proxy::run(&options))),
         Command::Mock(options) => block_on(mock::serve(*options, &log, &level)),
-        Command::Config { command } => return config::run(&command, &invocation, &log).unwrap_or_else(fail),
+        Command::Config(command) => return config::run(&command, &invocation, &log).unwrap_or_else(fail),
         Command::Migrate(storage) => block_on(migrate(&storage, &log)),
         Command::Backup(options) => block_on(backup::create(&options, &log)),
         Command::Restore(options) => block_on(backup::restore(&options, &log)),
         Command::Copy(options) => block_on(copy::copy(&options, &log)),
         Command::Check(storage) => block_on(backup::check(&storage)),
-        Command::Account { command: AccountCommand::Create(options) } => block_on(account::create(&options, &log)),
-        Command::Key { command: KeyCommand::Create(options) } => block_on(key::create(&options, &log)),
+        Command::Account(AccountCommand::Create(options)) => block_on(account::create(&options, &log)),
+        Command::Key(KeyCommand::Create(options)) => block_on(key::create(&options, &log)),
         Command::Admin(options) => block_on(admin::run(*options, &log)),
         Command::MailTemplates { folder } => write_mail_templates(&folder),
         Command::Demo(options) => block_on(seed_demo(&options, &log)),

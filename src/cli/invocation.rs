@@ -43,7 +43,7 @@ impl Invocation {
             return Ok(());
         }
         let of_settings = match command {
-            Command::Config { .. } => return Ok(()),
+            Command::Config(_) => return Ok(()),
             Command::Serve(options) => options.validate().err(),
             _ => None,
         };

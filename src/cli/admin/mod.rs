@@ -50,40 +50,26 @@ pub struct AdminOptions {
 #[derive(Debug, Subcommand)]
 enum AdminCommand {
     /// Find and manage accounts
-    Accounts {
-        #[command(subcommand)]
-        command: accounts::AccountsCommand,
-    },
+    #[command(subcommand)]
+    Accounts(accounts::AccountsCommand),
     /// List, create and end API keys of client programs
-    Keys {
-        #[command(subcommand)]
-        command: keys::KeysCommand,
-    },
+    #[command(subcommand)]
+    Keys(keys::KeysCommand),
     /// Find and manage orders
-    Orders {
-        #[command(subcommand)]
-        command: orders::OrdersCommand,
-    },
+    #[command(subcommand)]
+    Orders(orders::OrdersCommand),
     /// List refunds that the payment gateway has not made, and settle those that it can't make
-    Refunds {
-        #[command(subcommand)]
-        command: refunds::RefundsCommand,
-    },
+    #[command(subcommand)]
+    Refunds(refunds::RefundsCommand),
     /// Find and manage events
-    Events {
-        #[command(subcommand)]
-        command: events::EventsCommand,
-    },
+    #[command(subcommand)]
+    Events(events::EventsCommand),
     /// List background jobs, and run them now
-    Jobs {
-        #[command(subcommand)]
-        command: jobs::JobsCommand,
-    },
+    #[command(subcommand)]
+    Jobs(jobs::JobsCommand),
     /// List, send and drop mails that wait or were given up
-    Outbox {
-        #[command(subcommand)]
-        command: outbox::OutboxCommand,
-    },
+    #[command(subcommand)]
+    Outbox(outbox::OutboxCommand),
 }
 
 impl AdminCommand {
@@ -98,13 +84,13 @@ impl AdminCommand {
         use refunds::RefundsCommand;
         matches!(
             self,
-            Self::Accounts { command: AccountsCommand::Find { .. } | AccountsCommand::Show(_) }
-                | Self::Keys { command: KeysCommand::List { .. } }
-                | Self::Orders { command: OrdersCommand::Find { .. } | OrdersCommand::Show(_) }
-                | Self::Refunds { command: RefundsCommand::List { .. } }
-                | Self::Events { command: EventsCommand::Find { .. } | EventsCommand::Show(_) }
-                | Self::Jobs { command: JobsCommand::List }
-                | Self::Outbox { command: OutboxCommand::List { .. } | OutboxCommand::Show { .. } }
+            Self::Accounts(AccountsCommand::Find { .. } | AccountsCommand::Show(_))
+                | Self::Keys(KeysCommand::List { .. })
+                | Self::Orders(OrdersCommand::Find { .. } | OrdersCommand::Show(_))
+                | Self::Refunds(RefundsCommand::List { .. })
+                | Self::Events(EventsCommand::Find { .. } | EventsCommand::Show(_))
+                | Self::Jobs(JobsCommand::List)
+                | Self::Outbox(OutboxCommand::List { .. } | OutboxCommand::Show { .. })
         )
     }
 }
@@ -145,13 +131,13 @@ pub async fn run(options: AdminOptions, log: &Logger) -> anyhow::Result<()> {
     let operator = Operator::new(Arc::clone(&app), routes(), contract::load_for(app.settings.currency)?).await?;
     let admin = Admin { operator, output: Output { json, currency: app.settings.currency }, is_confirmed: yes };
     let done = match command {
-        AdminCommand::Accounts { command } => accounts::run(&admin, command).await,
-        AdminCommand::Keys { command } => keys::run(&admin, command).await,
-        AdminCommand::Orders { command } => orders::run(&admin, command).await,
-        AdminCommand::Refunds { command } => refunds::run(&admin, command).await,
-        AdminCommand::Events { command } => events::run(&admin, command).await,
-        AdminCommand::Jobs { command } => jobs::run(&admin, command).await,
-        AdminCommand::Outbox { command } => outbox::run(&admin, command).await,
+        AdminCommand::Accounts(command) => accounts::run(&admin, command).await,
+        AdminCommand::Keys(command) => keys::run(&admin, command).await,
+        AdminCommand::Orders(command) => orders::run(&admin, command).await,
+        AdminCommand::Refunds(command) => refunds::run(&admin, command).await,
+        AdminCommand::Events(command) => events::run(&admin, command).await,
+        AdminCommand::Jobs(command) => jobs::run(&admin, command).await,
+        AdminCommand::Outbox(command) => outbox::run(&admin, command).await,
     };
     app.db.close().await;
     done
