@@ -15,15 +15,7 @@ use crate::features::identity::sessions;
 use crate::kernel::http::run_as_operator;
 use crate::state::Ctx;
 
-const COLUMNS: [Field; 6] = [
-    ("number", "/number"),
-    ("username", "/username"),
-    ("e-mail", "/email"),
-    ("role", "/role"),
-    ("verified", "/verified"),
-    ("active", "/activated"),
-];
-const PROPERTIES: [Field; 12] = [
+const PROPERTIES: &[Field] = &[
     ("number", "/number"),
     ("username", "/username"),
     ("e-mail", "/email"),
@@ -37,6 +29,8 @@ const PROPERTIES: [Field; 12] = [
     ("city", "/city"),
     ("country", "/country"),
 ];
+/// The columns of the list: the first of the properties.
+const COLUMNS: &[Field] = PROPERTIES.split_at(6).0;
 
 #[derive(Debug, Subcommand)]
 pub enum AccountsCommand {
@@ -74,12 +68,12 @@ pub async fn run(admin: &Admin, command: AccountsCommand) -> anyhow::Result<()> 
             match admin.operator.request(Method::GET, &format!("/accounts?{}{filter}", page.query()), None).await {
                 // No account can have a text of this form.
                 Err(error) if error.code() == Code::ARGUMENTS_INVALID => {
-                    admin.output.page(&json!({ "total": 0, "entries": [] }), &COLUMNS)
+                    admin.output.page(&json!({ "total": 0, "entries": [] }), COLUMNS)
                 }
-                accounts => admin.output.page(&accounts.map_err(|error| describe(&error))?, &COLUMNS),
+                accounts => admin.output.page(&accounts.map_err(|error| describe(&error))?, COLUMNS),
             }
         }
-        AccountsCommand::Show(AccountArgument { number }) => admin.output.resource(&load(admin, &number).await?, &PROPERTIES),
+        AccountsCommand::Show(AccountArgument { number }) => admin.output.resource(&load(admin, &number).await?, PROPERTIES),
         AccountsCommand::Activate(AccountArgument { number }) => set_active(admin, &number, true).await,
         AccountsCommand::Deactivate(AccountArgument { number }) => set_active(admin, &number, false).await,
         AccountsCommand::ResetPassword(AccountArgument { number }) => {

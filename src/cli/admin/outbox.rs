@@ -15,17 +15,7 @@ use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::state::Ctx;
 
-const COLUMNS: [Field; 8] = [
-    ("id", "/id"),
-    ("state", "/state"),
-    ("key", "/key"),
-    ("recipient", "/recipient"),
-    ("subject", "/subject"),
-    ("created", "/created"),
-    ("attempts", "/attempts"),
-    ("next attempt", "/due"),
-];
-const PROPERTIES: [Field; 10] = [
+const PROPERTIES: &[Field] = &[
     ("id", "/id"),
     ("state", "/state"),
     ("key", "/key"),
@@ -37,6 +27,8 @@ const PROPERTIES: [Field; 10] = [
     ("given up", "/failed"),
     ("useless after", "/expires"),
 ];
+/// The columns of the list: the first of the properties.
+const COLUMNS: &[Field] = PROPERTIES.split_at(8).0;
 
 #[derive(Debug, Subcommand)]
 pub enum OutboxCommand {
@@ -75,9 +67,9 @@ pub async fn run(admin: &Admin, command: OutboxCommand) -> anyhow::Result<()> {
             let mut reader = admin.operator.app.db.read().await?;
             let mails = outbox::list(&mut reader, failed, page.request()).await?;
             let entries: Vec<Value> = mails.rows.iter().map(|mail| view(admin, mail)).collect();
-            admin.output.page(&json!({ "total": mails.total, "entries": entries }), &COLUMNS)
+            admin.output.page(&json!({ "total": mails.total, "entries": entries }), COLUMNS)
         }
-        OutboxCommand::Show { id } => admin.output.resource(&view(admin, &load(admin, &id).await?), &PROPERTIES),
+        OutboxCommand::Show { id } => admin.output.resource(&view(admin, &load(admin, &id).await?), PROPERTIES),
         OutboxCommand::Retry { id: None, .. } => {
             let app = Arc::clone(&admin.operator.app);
             let retry = |ctx: Ctx| async move { outbox::make_all_due(&app, &ctx.unit).await };
