@@ -38,6 +38,16 @@ pub(super) enum CopyDatabase {
     Postgres(PgConnection),
 }
 
+/// Evaluates an expression with the connection, whichever database it is to.
+macro_rules! on_either {
+    ($database:expr, |$connection:ident| $expression:expr) => {
+        match $database {
+            CopyDatabase::Sqlite($connection) => $expression,
+            CopyDatabase::Postgres($connection) => $expression,
+        }
+    };
+}
+
 impl CopyDatabase {
     /// Opens the source and excludes all other programs: from a SQLite database by its lock; from a database of PostgreSQL by rejecting
     /// it if there are other connections, and by [`lock`](Self::lock).
@@ -78,20 +88,14 @@ impl CopyDatabase {
     }
 
     pub(super) async fn close(self) -> Result<()> {
-        match self {
-            Self::Sqlite(connection) => connection.close().await?,
-            Self::Postgres(connection) => connection.close().await?,
-        }
+        on_either!(self, |connection| connection.close().await)?;
         Ok(())
     }
 
     /// Executes statements that return nothing.
     pub(super) async fn execute(&mut self, sql: &str) -> Result<()> {
         let statement = AssertSqlSafe(sql.to_owned());
-        let executed = match self {
-            Self::Sqlite(connection) => connection.execute(sqlx::raw_sql(statement)).await.map(drop),
-            Self::Postgres(connection) => connection.execute(sqlx::raw_sql(statement)).await.map(drop),
-        };
+        let executed = on_either!(self, |connection| connection.execute(sqlx::raw_sql(statement)).await.map(drop));
         executed.with_context(|| format!("cannot execute `{}`", sql.chars().take(200).collect::<String>()))
     }
 
@@ -101,10 +105,7 @@ impl CopyDatabase {
         R: for<'r> sqlx::FromRow<'r, SqliteRow> + for<'r> sqlx::FromRow<'r, PgRow> + Send + Unpin,
     {
         let sql = AssertSqlSafe(sql);
-        Ok(match self {
-            Self::Sqlite(connection) => sqlx::query_as(sql).fetch_all(connection).await?,
-            Self::Postgres(connection) => sqlx::query_as(sql).fetch_all(connection).await?,
-        })
+        Ok(on_either!(self, |connection| sqlx::query_as(sql).fetch_all(connection).await)?)
     }
 
     /// Begins the transaction in which a source is read. Until its end no other program can write.
@@ -311,14 +312,9 @@ impl CopyDatabase {
             on conflict (table_name) do update set copied_rows = excluded.copied_rows, last_key = excluded.last_key,
                 is_complete = excluded.is_complete";
         let rows = i64::try_from(rows)?;
-        match self {
-            Self::Sqlite(connection) => {
-                sqlx::query(sql).bind(table).bind(rows).bind(last_key).bind(is_complete).execute(connection).await?;
-            }
-            Self::Postgres(connection) => {
-                sqlx::query(sql).bind(table).bind(rows).bind(last_key).bind(is_complete).execute(connection).await?;
-            }
-        }
+        on_either!(self, |connection| {
+            sqlx::query(sql).bind(table).bind(rows).bind(last_key).bind(is_complete).execute(connection).await.map(drop)
+        })?;
         Ok(())
     }
 
@@ -326,14 +322,7 @@ impl CopyDatabase {
     pub(super) async fn defer(&mut self, position: usize, statement: &str) -> Result<()> {
         let sql = "insert into copy_deferred (position, statement) values ($1, $2)";
         let position = i64::try_from(position)?;
-        match self {
-            Self::Sqlite(connection) => {
-                sqlx::query(sql).bind(position).bind(statement).execute(connection).await?;
-            }
-            Self::Postgres(connection) => {
-                sqlx::query(sql).bind(position).bind(statement).execute(connection).await?;
-            }
-        }
+        on_either!(self, |connection| sqlx::query(sql).bind(position).bind(statement).execute(connection).await.map(drop))?;
         Ok(())
     }
 }
