@@ -297,6 +297,20 @@ impl<'a> OperationRun<'a> {
         }
     }
 
+    /// Returns the failure of a check whose response has another status than expected. `name` is what the server has
+    /// answered, such as `a taken name`.
+    pub fn status_failure(
+        &self,
+        name: &str,
+        response: &ReceivedResponse,
+        is_expected: bool,
+        expected: &str,
+    ) -> Option<CheckFailure> {
+        // `send` has recorded statuses from 500.
+        (!is_expected && response.status < 500)
+            .then(|| self.failure(format!("{name} is answered with {}", response.status), expected, response.describe()))
+    }
+
     /// Records a check made with a request, and its failure, if any.
     pub fn record(&mut self, check: Check, request: &Request, failure: Option<CheckFailure>) {
         let target = &self.comparison.target;

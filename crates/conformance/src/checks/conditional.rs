@@ -99,17 +99,13 @@ impl OperationRun<'_> {
         name: &str,
     ) {
         let Some(response) = self.send(request).await else { return };
-        let accepted = (response.status != 412 && response.status < 500).then(|| {
-            let summary = format!("{name} with an old tag in If-Match is answered with {}", response.status);
-            self.failure(summary, "412", response.describe())
-        });
+        let name = format!("{name} with an old tag in If-Match");
+        let accepted = self.status_failure(&name, &response, response.status == 412, "412");
         self.record(Check::IfMatch, request, accepted);
         self.check_response(request, &response);
         let Some(after) = self.send(read).await else { return };
-        let carried_out = (response.status == 412 && (after.status != 200 || !is_same(before, &after, counted))).then(|| {
-            let summary = format!("{name} with an old tag in If-Match is refused and carried out");
-            self.failure(summary, before.describe(), after.describe())
-        });
+        let carried_out = (response.status == 412 && (after.status != 200 || !is_same(before, &after, counted)))
+            .then(|| self.failure(format!("{name} is refused and carried out"), before.describe(), after.describe()));
         self.record(Check::IfMatch, request, carried_out);
     }
 

@@ -24,8 +24,7 @@ impl OperationRun<'_> {
             return;
         }
         let Some(response) = self.send(&request).await else { return };
-        let failure = (response.status != 409 && response.status < 500)
-            .then(|| self.failure(format!("a taken name is answered with {}", response.status), "409", response.describe()));
+        let failure = self.status_failure("a taken name", &response, response.status == 409, "409");
         self.record(Check::Conflict, &request, failure);
         self.check_response(&request, &response);
     }
@@ -39,10 +38,8 @@ impl OperationRun<'_> {
         let Some(request) = self.comparison.target.shared_request(spec) else { return };
         let Some(response) = self.send(&request).await else { return };
         let is_expected = response.is_success() || [403, 404, 409].contains(&response.status);
-        let failure = (!is_expected && response.status < 500).then(|| {
-            let summary = format!("the removal of a resource in use is answered with {}", response.status);
-            self.failure(summary, "a success status, or 409", response.describe())
-        });
+        let name = "the removal of a resource in use";
+        let failure = self.status_failure(name, &response, is_expected, "a success status, or 409");
         self.record(Check::Conflict, &request, failure);
         self.check_response(&request, &response);
     }
@@ -59,9 +56,7 @@ impl OperationRun<'_> {
         body["padding"] = json!("x".repeat(limit));
         let request: Request = pair.target.request.clone().with_json(&body);
         let Some(response) = self.send(&request).await else { return };
-        let failure = (response.status != 413 && response.status < 500).then(|| {
-            self.failure(format!("a body above the limit is answered with {}", response.status), "413", response.describe())
-        });
+        let failure = self.status_failure("a body above the limit", &response, response.status == 413, "413");
         self.record(Check::TooLarge, &request, failure);
         self.check_response(&request, &response);
     }
@@ -92,8 +87,7 @@ impl OperationRun<'_> {
             request.body = Some(body);
             let Some(response) = self.send(&request).await else { continue };
             let is_expected = response.status == 400 || response.status == 422;
-            let failure = (!is_expected && response.status < 500)
-                .then(|| self.failure(format!("{name} is answered with {}", response.status), "400", response.describe()));
+            let failure = self.status_failure(name, &response, is_expected, "400");
             self.record(Check::BodyFormat, &request, failure);
         }
     }

@@ -45,8 +45,7 @@ impl OperationRun<'_> {
         let read = Request { path, ..as_read(&request) };
         let Some(after) = self.send_as_owner(&read).await else { return };
         if after.status != 200 {
-            let failure = (after.status < 500)
-                .then(|| self.failure(format!("a created resource is answered with {}", after.status), "200", after.describe()));
+            let failure = self.status_failure("a created resource", &after, false, "200");
             return self.record(Check::Created, &read, failure);
         }
         let mut after = after.json();
@@ -127,10 +126,7 @@ impl OperationRun<'_> {
         let Some(again) = self.send(&request).await else { return };
         self.check_response(&request, &again);
         let is_refused = [404, 409, 410].contains(&again.status) || self.accepts_repeated_removal(&again);
-        let failure = (!is_refused && again.status < 500).then(|| {
-            let summary = format!("the second removal of a resource is answered with {}", again.status);
-            self.failure(summary, "404", again.describe())
-        });
+        let failure = self.status_failure("the second removal of a resource", &again, is_refused, "404");
         self.record(Check::Removed, &request, failure);
         let (Some(before), Some(parent)) = (before, parent(&request.path)) else { return };
         let Some(operation) = self.find_read_operation(parent) else { return };

@@ -51,10 +51,8 @@ impl OperationRun<'_> {
         });
         let Some(request) = changed else { return };
         let Some(response) = self.send_unchanged(&request).await else { return };
-        let failure = (response.status != 422 && response.status < 500).then(|| {
-            let summary = format!("another request with a used Idempotency-Key is answered with {}", response.status);
-            self.failure(summary, "422", response.describe())
-        });
+        let name = "another request with a used Idempotency-Key";
+        let failure = self.status_failure(name, &response, response.status == 422, "422");
         self.record(Check::Repeat, &request, failure);
         self.check_response(&request, &response);
     }

@@ -178,11 +178,7 @@ impl OperationRun<'_> {
     }
 
     fn record_outcome(&mut self, exchange: &Exchange, is_expected: bool, name: &str) {
-        let response = &exchange.response;
-        // `send` has recorded statuses from 500.
-        let failure = (!is_expected && response.status < 500).then(|| {
-            self.failure(format!("{name} is answered with {}", response.status), self.success_statuses(), response.describe())
-        });
+        let failure = self.status_failure(name, &exchange.response, is_expected, &self.success_statuses());
         self.record(Check::Valid, &exchange.request, failure);
     }
 

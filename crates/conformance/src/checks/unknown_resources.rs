@@ -23,10 +23,7 @@ impl OperationRun<'_> {
             }
             let Some(response) = self.send(&request).await else { continue };
             let is_accepted = response.status == 404 || self.accepts_repeated_removal(&response);
-            let failure = (!is_accepted && response.status < 500).then(|| {
-                let summary = format!("an unknown {} is answered with {}", argument.name, response.status);
-                self.failure(summary, "404", response.describe())
-            });
+            let failure = self.status_failure(&format!("an unknown {}", argument.name), &response, is_accepted, "404");
             self.record(Check::UnknownResource, &request, failure);
             self.check_response(&request, &response);
         }
