@@ -5,14 +5,7 @@ use std::collections::BTreeSet;
 use boxoffice::features::insight::account_export::PERSONAL_TABLES;
 use serde_json::{Value, json};
 
-use crate::support::{TestApp, card_payment, entries_of, id_of, section};
-
-on_both_databases![
-    export_has_everything_about_account,
-    export_covers_every_table_that_names_accounts,
-    export_has_pages,
-    export_leaves_nothing_out_while_old_rows_are_deleted,
-];
+use crate::support::{TestApp, card_payment, entries_of, id_of, section, test_on};
 
 impl TestApp {
     /// Returns all entries of an export as pairs of type and data.
@@ -29,6 +22,7 @@ impl TestApp {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn export_has_everything_about_account(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("Floor", 10.0, 10)]).await;
     let esi = app.sign_up("esi").await;
@@ -59,6 +53,7 @@ async fn export_has_everything_about_account(app: TestApp) {
 }
 
 /// A new table with a foreign key to accounts must be added to the export.
+#[test_on(sqlite, postgres)]
 async fn export_covers_every_table_that_names_accounts(app: TestApp) {
     let mut reader = app.state.db.read().await.unwrap();
     let references = if reader.is_postgres() {
@@ -81,6 +76,7 @@ async fn export_covers_every_table_that_names_accounts(app: TestApp) {
     assert!(missing.is_empty(), "the export lacks {missing:?}; add them to PERSONAL_TABLES");
 }
 
+#[test_on(sqlite, postgres)]
 async fn export_has_pages(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let many = "insert into submissions (id, type, content_id, status, submitted, submitter_id, reason)
@@ -101,6 +97,7 @@ async fn export_has_pages(app: TestApp) {
     assert_eq!(invalid.invalid_arguments(), ["after"]);
 }
 
+#[test_on(sqlite, postgres)]
 async fn export_leaves_nothing_out_while_old_rows_are_deleted(app: TestApp) {
     app.stop_jobs().await;
     let ama = app.sign_up("ama").await;

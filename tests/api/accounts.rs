@@ -5,19 +5,7 @@ mod updates;
 use boxoffice::features::identity::accounts::is_usual_name;
 use serde_json::{Value, json};
 
-use crate::support::{DAY, PASSWORD, Response, TestApp, entries_of, rejection};
-
-on_both_databases![
-    creates_account_with_all_properties,
-    creates_account_with_required_properties_only,
-    only_staff_create_staff_accounts,
-    username_and_email_are_unique,
-    rejects_invalid_new_account,
-    staff_list_and_filter_accounts,
-    lists_accounts_in_pages,
-    date_of_birth_is_from_1900_to_today_of_server,
-    concurrent_sign_ups_with_same_username_create_one_account,
-];
+use crate::support::{DAY, PASSWORD, Response, TestApp, entries_of, rejection, test_on};
 
 impl TestApp {
     /// Creates an account with the public key.
@@ -30,6 +18,7 @@ fn new_account(username: &str, email: &str) -> Value {
     json!({ "username": username, "email": email, "password": PASSWORD })
 }
 
+#[test_on(sqlite, postgres)]
 async fn creates_account_with_all_properties(app: TestApp) {
     let particulars = json!({
         "firstName": "Ama", "lastName": "Mensah", "title": "Ms", "dateOfBirth": "18-04-1992", "phone": "+233 24 555 0134",
@@ -56,6 +45,7 @@ async fn creates_account_with_all_properties(app: TestApp) {
     assert_eq!(app.get(&app.staff.key, &uri).await.body, expected);
 }
 
+#[test_on(sqlite, postgres)]
 async fn creates_account_with_required_properties_only(app: TestApp) {
     let mut body = new_account("kofi", "kofi@example.com");
     body["firstName"] = Value::Null;
@@ -82,6 +72,7 @@ async fn creates_account_with_required_properties_only(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn only_staff_create_staff_accounts(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let mut body = new_account("esi", "esi@example.com");
@@ -98,6 +89,7 @@ async fn only_staff_create_staff_accounts(app: TestApp) {
     assert_eq!(app.client(&esi.key).account_list().send().await.unwrap().total, 3);
 }
 
+#[test_on(sqlite, postgres)]
 async fn username_and_email_are_unique(app: TestApp) {
     app.sign_up("ama").await;
 
@@ -121,6 +113,7 @@ async fn username_and_email_are_unique(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn rejects_invalid_new_account(app: TestApp) {
     for (argument, value) in [
         ("username", json!("am")),
@@ -137,6 +130,7 @@ async fn rejects_invalid_new_account(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn staff_list_and_filter_accounts(app: TestApp) {
     app.sign_up("ama").await;
     let kofi = app.sign_up("kofi").await;
@@ -150,6 +144,7 @@ async fn staff_list_and_filter_accounts(app: TestApp) {
     assert_eq!(list("?username=am.").await, [""; 0], "a filter is no pattern");
 }
 
+#[test_on(sqlite, postgres)]
 async fn lists_accounts_in_pages(app: TestApp) {
     for name in ["ama", "kofi", "esi"] {
         app.sign_up(name).await;
@@ -165,6 +160,7 @@ async fn lists_accounts_in_pages(app: TestApp) {
     assert_eq!(rejection(&third), (404, "page.past-end"));
 }
 
+#[test_on(sqlite, postgres)]
 async fn date_of_birth_is_from_1900_to_today_of_server(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let path = format!("/accounts/{}", ama.number);
@@ -186,6 +182,7 @@ async fn date_of_birth_is_from_1900_to_today_of_server(app: TestApp) {
     assert_eq!(put(&tomorrow).await.status, 200);
 }
 
+#[test_on(sqlite, postgres)]
 async fn concurrent_sign_ups_with_same_username_create_one_account(app: TestApp) {
     let ama = app.sign_up("ama").await;
     app.execute("update accounts set verified = true where number = $1", &ama.number).await;

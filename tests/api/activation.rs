@@ -5,18 +5,7 @@ use boxoffice_openapi::Scope;
 use futures::future::join_all;
 use serde_json::json;
 
-use crate::support::{PASSWORD, Rejection, Response, TestApp, User, entries_of, rejection};
-
-on_both_databases![
-    staff_deactivate_and_reactivate_account,
-    user_requests_deletion,
-    deletion_request_notifies_staff_by_mail,
-    staff_request_deletion_once,
-    last_active_administrator_cannot_be_deactivated,
-    every_transition_from_every_account_state,
-];
-
-race_tests![concurrent_deactivations_leave_one_administrator];
+use crate::support::{PASSWORD, Rejection, Response, TestApp, User, entries_of, rejection, test_on};
 
 impl TestApp {
     /// Deactivates an active account, and activates an inactive one.
@@ -50,6 +39,7 @@ impl TestApp {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn staff_deactivate_and_reactivate_account(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let integration = app.create_integration_key(&ama).await;
@@ -71,6 +61,7 @@ async fn staff_deactivate_and_reactivate_account(app: TestApp) {
     assert!(app.sign_in("ama", PASSWORD).await.is_ok());
 }
 
+#[test_on(sqlite, postgres)]
 async fn user_requests_deletion(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let other = app.sign_in("ama", PASSWORD).await.unwrap();
@@ -96,6 +87,7 @@ async fn user_requests_deletion(app: TestApp) {
     assert!(app.sign_in("ama", PASSWORD).await.is_ok());
 }
 
+#[test_on(sqlite, postgres)]
 async fn deletion_request_notifies_staff_by_mail(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let colleague = json!({ "username": "yaa", "email": "yaa@example.com", "password": PASSWORD, "role": "administrator" });
@@ -112,6 +104,7 @@ async fn deletion_request_notifies_staff_by_mail(app: TestApp) {
     assert!(app.mailbox.files_to("ama@example.com").is_empty());
 }
 
+#[test_on(sqlite, postgres)]
 async fn staff_request_deletion_once(app: TestApp) {
     let ama = app.sign_up("ama").await;
 
@@ -123,6 +116,7 @@ async fn staff_request_deletion_once(app: TestApp) {
     assert_eq!(app.read(&format!("/accounts/{}", ama.number)).await, first.body);
 }
 
+#[test_on(sqlite, postgres)]
 async fn last_active_administrator_cannot_be_deactivated(app: TestApp) {
     let (staff, key) = (app.staff.number.clone(), app.create_key_without_account().await);
     let ways = async |number: &str| {
@@ -148,6 +142,7 @@ async fn last_active_administrator_cannot_be_deactivated(app: TestApp) {
     assert_eq!(app.delete(&key, &format!("/accounts/{staff}")).await.status, 204);
 }
 
+#[test_on(sqlite, postgres, two_servers)]
 async fn concurrent_deactivations_leave_one_administrator(app: TestApp) {
     let key = app.create_key_without_account().await;
     for _ in 0..3 {
@@ -219,6 +214,7 @@ async fn state(app: &TestApp, user: &User) -> &'static str {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn every_transition_from_every_account_state(app: TestApp) {
     let active = ("active", None);
     let deactivated = ("deactivated", Some(Step::Toggle));

@@ -10,24 +10,8 @@ use serde_json::{Value, json};
 
 use crate::support::server_process::{CommandOutput, Run, ServerProcess, boxoffice};
 use crate::support::{
-    ANY_PORT, Response, TestApp, card_payment, entries_of, fetch_url, id_of, partial_card_payment, section, wait_until,
+    ANY_PORT, Response, TestApp, card_payment, entries_of, fetch_url, id_of, partial_card_payment, section, test_on, wait_until,
 };
-
-on_both_databases![
-    manages_accounts,
-    manages_orders_and_events,
-    refund_of_external_payment_is_left_to_operator,
-    manages_keys,
-    manages_outbox,
-    lists_and_runs_jobs,
-    command_sends_mail_with_its_own_settings_only_if_confirmed,
-    refunds_that_fail_are_visible,
-    refund_made_by_other_means_is_settled,
-    command_registers_no_ticket_key,
-    commands_for_accounts_and_keys_are_audited,
-];
-
-on_two_servers![account_that_is_deactivated_twice_is_inactive];
 
 /// Runs a command of `admin` with the settings of the server.
 pub fn admin(app: &TestApp, arguments: &[&str]) -> CommandOutput {
@@ -83,6 +67,7 @@ async fn audited(app: &TestApp) -> Vec<(String, String, i64)> {
     entries.map(entry).collect()
 }
 
+#[test_on(sqlite, postgres)]
 async fn manages_accounts(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let number = ama.number.as_str();
@@ -130,6 +115,7 @@ async fn manages_accounts(app: TestApp) {
 }
 
 /// The command reads the state of the account, and changes it after another transaction has deactivated the account.
+#[test_on(two_servers)]
 async fn account_that_is_deactivated_twice_is_inactive(app: TestApp) {
     let ama = app.sign_up("ama").await;
     // A job that waits for the lock would be taken for the command.
@@ -147,6 +133,7 @@ async fn account_that_is_deactivated_twice_is_inactive(app: TestApp) {
     assert_eq!(app.get(&ama.key, &format!("/accounts/{}", ama.number)).await.status, 403);
 }
 
+#[test_on(sqlite, postgres)]
 async fn manages_orders_and_events(app: TestApp) {
     let (_, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
     let floor = &event.sections[0];
@@ -223,6 +210,7 @@ async fn manages_orders_and_events(app: TestApp) {
     assert_eq!(operations, expected.map(|(operation, status)| (operation.to_owned(), status)));
 }
 
+#[test_on(sqlite, postgres)]
 async fn refund_of_external_payment_is_left_to_operator(app: TestApp) {
     let (ama, event, order) = app.create_order(4).await;
     let external = json!({ "method": "external", "amount": 30.0, "reference": "RECEIPT-17" });
@@ -246,6 +234,7 @@ async fn refund_of_external_payment_is_left_to_operator(app: TestApp) {
     assert_eq!(refunds, json!([expected]));
 }
 
+#[test_on(sqlite, postgres)]
 async fn manages_keys(app: TestApp) {
     fails(&app, &["keys", "create", "--role", "public", "--name", ""], 2, "it is blank");
     let created = json_of(&app, &["keys", "create", "--role", "public", "--name", "Shop"]);
@@ -272,6 +261,7 @@ async fn manages_keys(app: TestApp) {
     fails(&app, &["keys", "end", id, "--yes"], 1, "resource.not-found");
 }
 
+#[test_on(sqlite, postgres)]
 async fn manages_outbox(app: TestApp) {
     app.execute_sql(
         "insert into outbox (id, recipient, subject, body, created, attempts, due, failed, key_id) values
@@ -310,6 +300,7 @@ async fn manages_outbox(app: TestApp) {
     assert_eq!(audited(&app).await, expected.map(|(operation, resource)| (operation.into(), resource, 200)));
 }
 
+#[test_on(sqlite, postgres)]
 async fn lists_and_runs_jobs(app: TestApp) {
     let retention = ["jobs", "run", "apply the retention"];
     fails(&app, &retention, 2, "deletes sessions after 30 days, codes after a day, mails after 30 days, unpaid orders after 365");
@@ -332,6 +323,7 @@ async fn lists_and_runs_jobs(app: TestApp) {
     assert!(text(&app, &["jobs", "list"]).contains("deliver mail"));
 }
 
+#[test_on(sqlite, postgres)]
 async fn command_sends_mail_with_its_own_settings_only_if_confirmed(app: TestApp) {
     app.stop_jobs().await;
     app.execute_sql(
@@ -366,6 +358,7 @@ async fn create_open_refunds(app: &TestApp) -> (String, Response) {
     (order, paid)
 }
 
+#[test_on(sqlite, postgres)]
 async fn refunds_that_fail_are_visible(app: TestApp) {
     let platform = RunningApp::start_with_admin(Arc::clone(&app.state), ANY_PORT, Some(Listener::from(ANY_PORT))).unwrap();
     let metrics_url = format!("http://{}/metrics", platform.admin_address().unwrap());
@@ -397,6 +390,7 @@ async fn refunds_that_fail_are_visible(app: TestApp) {
     assert_eq!(text(&app, &["refunds", "list"]).trim(), "(none)");
 }
 
+#[test_on(sqlite, postgres)]
 async fn refund_made_by_other_means_is_settled(app: TestApp) {
     let (order, paid) = create_open_refunds(&app).await;
     let list = json_of(&app, &["refunds", "list"]);
@@ -421,6 +415,7 @@ async fn refund_made_by_other_means_is_settled(app: TestApp) {
 }
 
 /// A command may run with a data folder of its own, and so with a key that signs no tickets.
+#[test_on(sqlite, postgres)]
 async fn command_registers_no_ticket_key(app: TestApp) {
     let registered = async || app.scalar::<i64>("select count(*) from ticket_keys").await;
     let before = registered().await;
@@ -487,6 +482,7 @@ fn command_without_database_creates_none() {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn commands_for_accounts_and_keys_are_audited(app: TestApp) {
     let create = ["account", "create", "--username", "esi", "--email", "esi@example.com", "--password", "correct horse"];
 

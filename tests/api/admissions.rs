@@ -12,27 +12,9 @@ use std::time::Duration;
 use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
-use crate::support::{Response, TestApp, entries_of, id_of, rejection, section};
+use crate::support::{Response, TestApp, entries_of, id_of, rejection, section, test_on};
 use crate::tickets::set_status;
 use crate::tokens::{create_token, global_token, redeemer_key};
-
-on_both_databases![
-    admits_tickets_in_serial_order,
-    skips_tickets_that_cannot_be_admitted,
-    changes_nothing_if_no_ticket_can_be_admitted,
-    second_scan_does_not_admit_again,
-    admission_names_redeemer,
-    redeemer_sees_admissions_of_own_sections,
-    filters_admissions,
-    admission_is_readable_by_redeemers_host_and_staff,
-    cancelled_event_admits_nobody,
-    event_that_is_cancelled_while_a_scan_waits_admits_nobody,
-    event_with_admissions_keeps_its_venue,
-    shorter_copy_has_no_time_of_admission,
-    admits_from_the_time_of_the_event_on,
-];
-
-race_tests![concurrent_scans_admit_each_ticket_once];
 
 /// Returns the serials in a response.
 fn admitted(response: &Response) -> Vec<&str> {
@@ -40,6 +22,7 @@ fn admitted(response: &Response) -> Vec<&str> {
     admissions.iter().map(|admission| admission["ticket"].as_str().unwrap()).collect()
 }
 
+#[test_on(sqlite, postgres)]
 async fn admits_tickets_in_serial_order(app: TestApp) {
     let (_, ama, event) = app.create_sale(&[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
     let esi = app.sign_up("esi").await;
@@ -71,6 +54,7 @@ async fn admits_tickets_in_serial_order(app: TestApp) {
     assert_eq!((&list.body["total"], &list.body["entries"]), (&json!(3), &response.body));
 }
 
+#[test_on(sqlite, postgres)]
 async fn skips_tickets_that_cannot_be_admitted(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
     let other = app.create_listed_event(&event.host, &[section("Floor", 0.0, 10)]).await;
@@ -97,6 +81,7 @@ async fn skips_tickets_that_cannot_be_admitted(app: TestApp) {
     assert_eq!((host_admits.status, admitted(&host_admits)), (201, vec![other_section.as_str()]), "the host admits everywhere");
 }
 
+#[test_on(sqlite, postgres)]
 async fn changes_nothing_if_no_ticket_can_be_admitted(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
     let floor = ama.order_free_tickets(&event.sections[1], 1).await;
@@ -112,6 +97,7 @@ async fn changes_nothing_if_no_ticket_can_be_admitted(app: TestApp) {
     assert_eq!(admissions.body["total"], 0);
 }
 
+#[test_on(sqlite, postgres)]
 async fn second_scan_does_not_admit_again(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 20)]).await;
     let serials = ama.order_free_tickets(&event.sections[0], 12).await;
@@ -134,6 +120,7 @@ async fn second_scan_does_not_admit_again(app: TestApp) {
     assert_eq!(list.body["total"], serials.len());
 }
 
+#[test_on(sqlite, postgres, two_servers)]
 async fn concurrent_scans_admit_each_ticket_once(app: TestApp) {
     let (_, ama, event) = app.create_sale(&[section("Floor", 0.0, 50)]).await;
     let serials = ama.order_free_tickets(&event.sections[0], 40).await;
@@ -149,6 +136,7 @@ async fn concurrent_scans_admit_each_ticket_once(app: TestApp) {
     assert!(responses.iter().all(|response| response.status == 201 || response.code() == "admission.none"), "{responses:?}");
 }
 
+#[test_on(sqlite, postgres)]
 async fn admission_names_redeemer(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 10)]).await;
     let serials = ama.order_free_tickets(&event.sections[0], 3).await;
@@ -165,6 +153,7 @@ async fn admission_names_redeemer(app: TestApp) {
     assert_eq!((&blank.body[0]["redeemer"], &blank.body[0]["device"]), (&json!(token.self_), &json!("")));
 }
 
+#[test_on(sqlite, postgres)]
 async fn redeemer_sees_admissions_of_own_sections(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
     let vip = ama.order_free_tickets(&event.sections[0], 1).await;
@@ -187,6 +176,7 @@ async fn redeemer_sees_admissions_of_own_sections(app: TestApp) {
     assert_eq!((admitted(&second), &second.body["total"]), (vec![floor[0].as_str()], &json!(3)));
 }
 
+#[test_on(sqlite, postgres)]
 async fn filters_admissions(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
     let esi = app.sign_up("esi").await;
@@ -234,6 +224,7 @@ async fn filters_admissions(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn admission_is_readable_by_redeemers_host_and_staff(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
     let other = app.create_listed_event(&event.host, &[section("Floor", 0.0, 10)]).await;
@@ -253,6 +244,7 @@ async fn admission_is_readable_by_redeemers_host_and_staff(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn cancelled_event_admits_nobody(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 10)]).await;
     let other = app.create_listed_event(&event.host, &[section("Floor", 0.0, 10)]).await;
@@ -278,6 +270,7 @@ async fn cancelled_event_admits_nobody(app: TestApp) {
     assert_eq!((rejected.status, accepted.status), (400, 201));
 }
 
+#[test_on(sqlite, postgres)]
 async fn event_that_is_cancelled_while_a_scan_waits_admits_nobody(app: TestApp) {
     app.stop_jobs().await;
     let (_, ama, event) = app.create_sale(&[section("Floor", 0.0, 10)]).await;
@@ -297,6 +290,7 @@ async fn event_that_is_cancelled_while_a_scan_waits_admits_nobody(app: TestApp) 
 }
 
 /// Its end may be unknown, or be moved after the event.
+#[test_on(sqlite, postgres)]
 async fn event_with_admissions_keeps_its_venue(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 10)]).await;
     let serials = ama.order_free_tickets(&event.sections[0], 1).await;
@@ -307,6 +301,7 @@ async fn event_with_admissions_keeps_its_venue(app: TestApp) {
     assert_eq!((admitted.status, moved.status, moved.code()), (201, 409, "event.over"));
 }
 
+#[test_on(sqlite, postgres)]
 async fn shorter_copy_has_no_time_of_admission(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 0.0, 10)]).await;
     let times = json!({ "start": "2998-01-03T10:00", "admissionFrom": "2998-01-03T18:00", "end": "2998-01-03T22:00" });
@@ -322,6 +317,7 @@ async fn shorter_copy_has_no_time_of_admission(app: TestApp) {
     assert_eq!((long.status, &long.body["admissionFrom"]), (201, &json!("2998-02-03T18:00")), "{}", long.body);
 }
 
+#[test_on(sqlite, postgres)]
 async fn admits_from_the_time_of_the_event_on(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 10)]).await;
     let serials = ama.order_free_tickets(&event.sections[0], 2).await;

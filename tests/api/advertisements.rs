@@ -15,25 +15,7 @@ use image::{ImageFormat, RgbImage};
 use serde_json::{Value, json};
 
 use crate::review::submission_of;
-use crate::support::{Event, Response, TestApp, User, id_of, rejection, section};
-
-on_both_databases![
-    creates_draft,
-    normalizes_times_to_utc,
-    only_host_administrators_create_advertisement,
-    names_all_unknown_references,
-    name_is_unique,
-    removed_host_cannot_advertise,
-    rejects_cancelled_or_past_event,
-    does_not_submit_or_approve_for_cancelled_or_past_event,
-    advertisement_is_visible_to_all_once_approved,
-    advertisement_of_private_event_is_private,
-    delete_removes_everything,
-    deleting_event_deletes_its_advertisements,
-    event_deletion_waits_for_booking,
-    deletes_event_while_advertisement_is_updated,
-    deletes_event_while_advertisements_are_read,
-];
+use crate::support::{Event, Response, TestApp, User, id_of, rejection, section, test_on};
 
 /// Returns a PNG of this size in base64.
 fn png(width: u32, height: u32) -> String {
@@ -99,6 +81,7 @@ fn files(app: &TestApp) -> usize {
     std::fs::read_dir(folder).map_or(0, Iterator::count)
 }
 
+#[test_on(sqlite, postgres)]
 async fn creates_draft(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10)]).await;
     let (first, second) = (app.create_zone(300, 250).await, app.create_zone(300, 250).await);
@@ -134,6 +117,7 @@ async fn creates_draft(app: TestApp) {
     assert_eq!(app.fetch_image("artwork", &uri).await.header("content-type"), "image/png");
 }
 
+#[test_on(sqlite, postgres)]
 async fn normalizes_times_to_utc(app: TestApp) {
     let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     let mut body = advertisement_body("Jazz", &event, &[&app.create_zone(300, 250).await]);
@@ -155,6 +139,7 @@ async fn normalizes_times_to_utc(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn only_host_administrators_create_advertisement(app: TestApp) {
     let (_, ama, event) = app.create_sale(&[]).await;
     let zone = app.create_zone(300, 250).await;
@@ -171,6 +156,7 @@ async fn only_host_administrators_create_advertisement(app: TestApp) {
     assert_eq!((before, staff.status), (0, 201));
 }
 
+#[test_on(sqlite, postgres)]
 async fn names_all_unknown_references(app: TestApp) {
     let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     let zone = app.create_zone(300, 250).await;
@@ -194,6 +180,7 @@ async fn names_all_unknown_references(app: TestApp) {
     assert_eq!(create(&app, &kofi.key, &whole).await.status, 201, "nothing was made before");
 }
 
+#[test_on(sqlite, postgres)]
 async fn name_is_unique(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let (his, hers) =
@@ -220,6 +207,7 @@ async fn name_is_unique(app: TestApp) {
     assert_eq!(stored_artwork(&app).await.len(), files(&app));
 }
 
+#[test_on(sqlite, postgres)]
 async fn removed_host_cannot_advertise(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[]).await;
     let (zone, schedule) = (app.create_zone(300, 250).await, json!([{ "start": "2998-01-01 00:00", "end": "2998-01-02 00:00" }]));
@@ -244,6 +232,7 @@ async fn removed_host_cannot_advertise(app: TestApp) {
     assert_eq!((corrected.status, decide(&app, &waiting, false).await.status), (200, 200), "the rejection cancels the booking");
 }
 
+#[test_on(sqlite, postgres)]
 async fn rejects_cancelled_or_past_event(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
@@ -270,6 +259,7 @@ async fn rejects_cancelled_or_past_event(app: TestApp) {
     assert_eq!((rejection(&rescheduled), renamed.status), ((409, "event.over"), 200));
 }
 
+#[test_on(sqlite, postgres)]
 async fn advertisement_is_visible_to_all_once_approved(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[]).await;
     let zone = app.create_zone(300, 250).await;
@@ -290,6 +280,7 @@ async fn advertisement_is_visible_to_all_once_approved(app: TestApp) {
     assert_eq!(statuses().await, [200, 200, 200, 200]);
 }
 
+#[test_on(sqlite, postgres)]
 async fn advertisement_of_private_event_is_private(app: TestApp) {
     let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     let ama = app.sign_up("ama").await;
@@ -309,6 +300,7 @@ async fn advertisement_of_private_event_is_private(app: TestApp) {
     assert_eq!(shown(&ama.key).await, (200, (json!(1), json!(1))));
 }
 
+#[test_on(sqlite, postgres)]
 async fn delete_removes_everything(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[]).await;
     let zone = app.create_zone(300, 250).await;
@@ -330,6 +322,7 @@ async fn delete_removes_everything(app: TestApp) {
     assert_eq!((app.request("GET", &image).anonymous().send().await.status, files(&app)), (404, 0));
 }
 
+#[test_on(sqlite, postgres)]
 async fn deleting_event_deletes_its_advertisements(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
@@ -354,6 +347,7 @@ async fn deleting_event_deletes_its_advertisements(app: TestApp) {
     assert_eq!((stored_artwork(&app).await.len(), files(&app)), (1, 1));
 }
 
+#[test_on(sqlite, postgres)]
 async fn event_deletion_waits_for_booking(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
@@ -370,6 +364,7 @@ async fn event_deletion_waits_for_booking(app: TestApp) {
     assert_eq!((stored_artwork(&app).await.len(), files(&app)), (0, 0));
 }
 
+#[test_on(sqlite, postgres)]
 async fn deletes_event_while_advertisement_is_updated(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
@@ -387,6 +382,7 @@ async fn deletes_event_while_advertisement_is_updated(app: TestApp) {
     assert_eq!((stored_artwork(&app).await.len(), files(&app)), (0, 0));
 }
 
+#[test_on(sqlite, postgres)]
 async fn deletes_event_while_advertisements_are_read(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
@@ -406,6 +402,7 @@ async fn deletes_event_while_advertisements_are_read(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn does_not_submit_or_approve_for_cancelled_or_past_event(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;

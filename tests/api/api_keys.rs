@@ -5,18 +5,7 @@ use std::time::Duration;
 use futures::future::join;
 use serde_json::{Value, json};
 
-use crate::support::{PASSWORD, Response, TestApp, rejection};
-
-on_both_databases![
-    integration_shows_last_use,
-    session_shows_last_use,
-    revoked_key_is_rejected_by_every_server,
-    stores_no_secret_in_plain_text,
-    key_that_is_revoked_while_a_request_waits_is_rejected,
-    connections_of_a_lost_server_end,
-];
-
-on_two_servers![key_revoked_by_lost_commit_is_rejected_by_both_servers];
+use crate::support::{PASSWORD, Response, TestApp, rejection, test_on};
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
@@ -30,6 +19,7 @@ impl TestApp {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn integration_shows_last_use(app: TestApp) {
     let body = json!({ "name": "Kiosk", "role": "public" });
     let created = app.post(&app.staff.key, "/integrations", &body).await.body;
@@ -51,6 +41,7 @@ async fn integration_shows_last_use(app: TestApp) {
     assert!(after_it.as_str().unwrap() > now.minus(HOUR).format_rfc3339().as_str(), "{after_it}");
 }
 
+#[test_on(sqlite, postgres)]
 async fn session_shows_last_use(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let sessions = format!("/accounts/{}/sessions", ama.number);
@@ -67,6 +58,7 @@ async fn session_shows_last_use(app: TestApp) {
     assert_eq!(app.last_used(used["self"].as_str().unwrap()).await, used["lastUsed"]);
 }
 
+#[test_on(sqlite, postgres)]
 async fn revoked_key_is_rejected_by_every_server(app: TestApp) {
     let second_server = app.start_second_server(app.state.settings.clone()).await;
     let status = async |key: &str| {
@@ -93,6 +85,7 @@ async fn revoked_key_is_rejected_by_every_server(app: TestApp) {
     second_server.stop().await;
 }
 
+#[test_on(two_servers)]
 async fn key_revoked_by_lost_commit_is_rejected_by_both_servers(app: TestApp) {
     let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
     kofi.client.session_active_delete().send().await.unwrap();
@@ -109,6 +102,7 @@ async fn key_revoked_by_lost_commit_is_rejected_by_both_servers(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn stores_no_secret_in_plain_text(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let integration = app.create_integration_key(&ama).await;
@@ -130,6 +124,7 @@ async fn stores_no_secret_in_plain_text(app: TestApp) {
 }
 
 /// Changes of credentials and of roles, and what can't be undone.
+#[test_on(sqlite, postgres)]
 async fn key_that_is_revoked_while_a_request_waits_is_rejected(app: TestApp) {
     app.stop_jobs().await;
     let (esi, event) = app.sign_up_host("esi", &[]).await;
@@ -167,6 +162,7 @@ async fn key_that_is_revoked_while_a_request_waits_is_rejected(app: TestApp) {
 }
 
 /// PostgreSQL would keep the locks of a server whose machine was lost for two hours.
+#[test_on(sqlite, postgres)]
 async fn connections_of_a_lost_server_end(app: TestApp) {
     let mut tx = app.state.db.begin().await.unwrap();
     if !tx.is_postgres() {

@@ -10,26 +10,7 @@ use boxoffice::kernel::types::secret;
 use futures::future::join_all;
 use serde_json::{Value, json};
 
-use crate::support::{PASSWORD, Response, TestApp, card_payment, entries_of, id_of, section};
-
-on_both_databases![
-    successful_change_is_recorded,
-    rejected_change_is_recorded,
-    rejections_with_public_key_share_an_entry,
-    limits_entries_for_missing_scope,
-    unchanging_requests_are_not_recorded,
-    creation_of_redeemer_key_is_recorded,
-    first_start_is_recorded,
-    every_rejection_under_load_is_recorded,
-    failed_entry_does_not_fail_other_requests,
-    filters_entries,
-    entries_are_immutable,
-    contains_no_personal_data_or_secrets,
-    redacts_invalid_identifiers,
-    normalizes_identifiers,
-    entries_survive_account_deletion,
-    change_without_entry_is_rolled_back,
-];
+use crate::support::{PASSWORD, Response, TestApp, card_payment, entries_of, id_of, section, test_on};
 
 /// Returns the entries that staff see.
 async fn entries(app: &TestApp, query: &str) -> Vec<Value> {
@@ -53,6 +34,7 @@ async fn id_of_key(app: &TestApp, key: &str) -> String {
     format!("{:014}", id.scalar::<i64>().await.unwrap())
 }
 
+#[test_on(sqlite, postgres)]
 async fn successful_change_is_recorded(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let path = format!("/accounts/{}", ama.number);
@@ -70,6 +52,7 @@ async fn successful_change_is_recorded(app: TestApp) {
     assert!(found[0]["at"].as_str().unwrap().ends_with("+00:00"));
 }
 
+#[test_on(sqlite, postgres)]
 async fn rejected_change_is_recorded(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let host = "/hosts/17637000000001";
@@ -106,6 +89,7 @@ async fn write_rejections(app: &TestApp) {
 }
 
 /// Everyone may have a public key, so rejections must not add a row each.
+#[test_on(sqlite, postgres)]
 async fn rejections_with_public_key_share_an_entry(app: TestApp) {
     app.stop_jobs().await;
     app.sign_up("ama").await;
@@ -133,6 +117,7 @@ async fn rejections_with_public_key_share_an_entry(app: TestApp) {
 }
 
 /// Without a limit, any key could fill the log.
+#[test_on(sqlite, postgres)]
 async fn limits_entries_for_missing_scope(app: TestApp) {
     let (_, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
     let redeemer = crate::tokens::redeemer_key(&app, &crate::tokens::global_token(&event).await).await;
@@ -151,6 +136,7 @@ async fn limits_entries_for_missing_scope(app: TestApp) {
     server.stop().await;
 }
 
+#[test_on(sqlite, postgres)]
 async fn unchanging_requests_are_not_recorded(app: TestApp) {
     let before = entries(&app, "").await.len();
 
@@ -162,6 +148,7 @@ async fn unchanging_requests_are_not_recorded(app: TestApp) {
 }
 
 /// A GET that creates a key.
+#[test_on(sqlite, postgres)]
 async fn creation_of_redeemer_key_is_recorded(app: TestApp) {
     let (_, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10)]).await;
     let token = crate::tokens::global_token(&event).await;
@@ -174,6 +161,7 @@ async fn creation_of_redeemer_key_is_recorded(app: TestApp) {
     assert_eq!((&found[0]["resource"], &found[0]["account"]), (&json!("/tokens/{code}"), &Value::Null));
 }
 
+#[test_on(sqlite, postgres)]
 async fn first_start_is_recorded(app: TestApp) {
     let mut found = entries(&app, "").await;
     found.reverse();
@@ -185,6 +173,7 @@ async fn first_start_is_recorded(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn every_rejection_under_load_is_recorded(app: TestApp) {
     let (_, ama, event) = app.create_sale(&[section("Floor", 20.0, 3)]).await;
     let floor = event.sections[0].as_str();
@@ -203,6 +192,7 @@ async fn every_rejection_under_load_is_recorded(app: TestApp) {
 }
 
 /// Entries are written in batches.
+#[test_on(sqlite, postgres)]
 async fn failed_entry_does_not_fail_other_requests(app: TestApp) {
     app.allow_server_errors();
     let guilty = "/hosts/17637000000007";
@@ -218,6 +208,7 @@ async fn failed_entry_does_not_fail_other_requests(app: TestApp) {
     assert_eq!(entries(&app, "operation=host_delete").await.len(), 20);
 }
 
+#[test_on(sqlite, postgres)]
 async fn filters_entries(app: TestApp) {
     let (ama, esi) = (app.sign_up("ama").await, app.sign_up("esi").await);
     let path = format!("/accounts/{}", ama.number);
@@ -250,6 +241,7 @@ async fn filters_entries(app: TestApp) {
     assert_eq!(wrong.invalid_arguments(), ["to"]);
 }
 
+#[test_on(sqlite, postgres)]
 async fn entries_are_immutable(app: TestApp) {
     make_region(&app, &app.staff.key, "Volta").await;
     let before = entries(&app, "").await;
@@ -267,6 +259,7 @@ async fn entries_are_immutable(app: TestApp) {
     assert_eq!(entries(&app, "").await, before);
 }
 
+#[test_on(sqlite, postgres)]
 async fn contains_no_personal_data_or_secrets(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("Floor", 20.0, 3)]).await;
     let order = ama.order(&event.sections[0], 1).await.unwrap().self_.clone();
@@ -298,6 +291,7 @@ async fn contains_no_personal_data_or_secrets(app: TestApp) {
 }
 
 /// Unlimited text from the path would be stored forever, or exceed the database's limit.
+#[test_on(sqlite, postgres)]
 async fn redacts_invalid_identifiers(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     // Random, so that the database can't compress it.
@@ -323,6 +317,7 @@ async fn redacts_invalid_identifiers(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn normalizes_identifiers(app: TestApp) {
     let event = "L2V2ZW50cy8xNzYzNzAwMDAwMDA1MQ==";
     let sent = [
@@ -344,6 +339,7 @@ async fn normalizes_identifiers(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn entries_survive_account_deletion(app: TestApp) {
     let ama = app.sign_up("ama").await;
     app.put(&ama.key, &format!("/accounts/{}", ama.number), json!({ "city": "Accra" })).await;
@@ -356,6 +352,7 @@ async fn entries_survive_account_deletion(app: TestApp) {
     assert_eq!(operations, ["account_delete", "account_update"]);
 }
 
+#[test_on(sqlite, postgres)]
 async fn change_without_entry_is_rolled_back(app: TestApp) {
     app.allow_server_errors();
     app.execute_sql("alter table audit rename column resource to gone").await;

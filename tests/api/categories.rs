@@ -2,16 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{TestApp, rejection};
-
-on_both_databases![
-    preserves_order_of_subcategories,
-    rejects_duplicate_subcategories,
-    update_replaces_subcategories,
-    update_keeps_omitted_properties,
-    subcategory_in_use_cannot_be_removed,
-    deletes_category_without_events,
-];
+use crate::support::{TestApp, rejection, test_on};
 
 async fn made(app: &TestApp, name: &str, subcategories: &[&str]) -> String {
     let created = app.post(&app.staff.key, "/categories", json!({ "name": name, "subcategories": subcategories })).await;
@@ -19,6 +10,7 @@ async fn made(app: &TestApp, name: &str, subcategories: &[&str]) -> String {
     created.uri().to_owned()
 }
 
+#[test_on(sqlite, postgres)]
 async fn preserves_order_of_subcategories(app: TestApp) {
     let music = json!({ "name": "Music", "subcategories": ["Jazz", "Highlife", "Afro \"beat\" ü"] });
 
@@ -36,6 +28,7 @@ async fn preserves_order_of_subcategories(app: TestApp) {
     assert_eq!(page.body["entries"][1]["subcategories"], json!(["Painting"]));
 }
 
+#[test_on(sqlite, postgres)]
 async fn rejects_duplicate_subcategories(app: TestApp) {
     let music = made(&app, "Music", &["Jazz"]).await;
 
@@ -51,6 +44,7 @@ async fn rejects_duplicate_subcategories(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn update_replaces_subcategories(app: TestApp) {
     let music = made(&app, "Music", &["Jazz", "Highlife", "Gospel"]).await;
     let dance = made(&app, "Dance", &["Jazz", "Ballet"]).await;
@@ -63,6 +57,7 @@ async fn update_replaces_subcategories(app: TestApp) {
     assert_eq!(app.request("GET", &dance).send().await.body["subcategories"], json!(["Jazz", "Ballet"]));
 }
 
+#[test_on(sqlite, postgres)]
 async fn update_keeps_omitted_properties(app: TestApp) {
     let music = made(&app, "Music", &["Jazz", "Gospel"]).await;
 
@@ -71,6 +66,7 @@ async fn update_keeps_omitted_properties(app: TestApp) {
     assert_eq!(renamed.body, json!({ "self": music, "name": "Concerts", "subcategories": ["Jazz", "Gospel"] }));
 }
 
+#[test_on(sqlite, postgres)]
 async fn subcategory_in_use_cannot_be_removed(app: TestApp) {
     let (ama, event) = app.sign_up_host_with_draft("ama").await;
     let event = ama.client.event_get().event(event.id.as_str()).send().await.unwrap();
@@ -87,6 +83,7 @@ async fn subcategory_in_use_cannot_be_removed(app: TestApp) {
     assert_eq!((with.status, &with.body["subcategories"]), (200, &json!(["Gospel", "Jazz"])));
 }
 
+#[test_on(sqlite, postgres)]
 async fn deletes_category_without_events(app: TestApp) {
     let music = made(&app, "Music", &["Jazz"]).await;
     let remove = || app.request("DELETE", &music).key(&app.staff.key).send();

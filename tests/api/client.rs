@@ -16,16 +16,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use crate::support::{Client, Rejection, TestApp, id_of, section};
-
-on_both_databases![
-    unchanged_resource_is_not_an_error,
-    update_requires_current_etag,
-    error_has_one_line_with_code_and_request,
-    stream_returns_entries_of_all_pages,
-    null_clears_property,
-    error_has_reasons_of_refused_tickets,
-];
+use crate::support::{Client, Rejection, TestApp, id_of, section, test_on};
 
 const REGION: &str = r#"{"self":"/regions/1","name":"Volta","country":"Ghana","district":"","city":"","icon":"http://x/a.png"}"#;
 
@@ -177,6 +168,7 @@ async fn follows_no_redirect_with_its_key() {
     assert!(followed.is_err(), "the other server receives nothing");
 }
 
+#[test_on(sqlite, postgres)]
 async fn unchanged_resource_is_not_an_error(app: TestApp) {
     let region = app.create_region().await;
     let id = id_of(&region);
@@ -193,6 +185,7 @@ async fn unchanged_resource_is_not_an_error(app: TestApp) {
     assert!(matches!(absent, Err(boxoffice_client::Error::ErrorResponse(_))), "{absent:?}");
 }
 
+#[test_on(sqlite, postgres)]
 async fn stream_returns_entries_of_all_pages(app: TestApp) {
     let mut created = Vec::new();
     for _ in 0..5 {
@@ -230,6 +223,7 @@ async fn stream_ends_with_the_last_page() {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn update_requires_current_etag(app: TestApp) {
     let region = app.create_region().await;
     let id = id_of(&region);
@@ -247,6 +241,7 @@ async fn update_requires_current_etag(app: TestApp) {
     assert_eq!(next.city, "Hohoe");
 }
 
+#[test_on(sqlite, postgres)]
 async fn error_has_one_line_with_code_and_request(app: TestApp) {
     let application = &app.public_client;
 
@@ -263,6 +258,7 @@ async fn error_has_one_line_with_code_and_request(app: TestApp) {
     assert!(!invalid.to_string().contains('\n'));
 }
 
+#[test_on(sqlite, postgres)]
 async fn null_clears_property(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[section("VIP", 20.0, 10)]).await;
     let (region, vip) = (app.create_region().await, id_of(&event.sections[0]));
@@ -292,6 +288,7 @@ fn null_and_absent_property_differ() {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn error_has_reasons_of_refused_tickets(app: TestApp) {
     let (kofi, _, event) = app.create_sale(&[section("VIP", 20.0, 10)]).await;
 

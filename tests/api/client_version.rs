@@ -2,19 +2,14 @@
 
 use serde_json::json;
 
-use crate::support::{Operation, TestApp, operations, rejection};
-
-on_both_databases![
-    every_operation_requires_current_client_version,
-    version_has_one_to_eight_numbers,
-    open_operations_need_no_key_or_version,
-];
+use crate::support::{Operation, TestApp, operations, rejection, test_on};
 
 /// Returns the operations that require a key.
 fn operations_with_key() -> impl Iterator<Item = &'static Operation> {
     operations().iter().filter(|operation| operation.needs_key)
 }
 
+#[test_on(sqlite, postgres)]
 async fn every_operation_requires_current_client_version(app: TestApp) {
     let error = "Please upgrade your client to complete this request";
     let expected = json!({ "error": error, "code": "client.outdated" });
@@ -27,6 +22,7 @@ async fn every_operation_requires_current_client_version(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn version_has_one_to_eight_numbers(app: TestApp) {
     let status = async |version: &str| app.request("GET", "/time").version(Some(version)).send().await.status;
 
@@ -52,6 +48,7 @@ async fn version_has_one_to_eight_numbers(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn open_operations_need_no_key_or_version(app: TestApp) {
     let open: Vec<_> = operations().iter().filter(|operation| !operation.needs_key).collect();
     for operation in &open {

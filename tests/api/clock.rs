@@ -16,25 +16,7 @@ use futures::join;
 use serde_json::{Value, json};
 use slog::{Drain, Logger, OwnedKVList, Record, o};
 
-use crate::support::{ANY_PORT, PASSWORD, RESERVATION_TTL, TestApp, card_payment, rejection, section, wait_until};
-
-on_both_databases![
-    ids_increase_after_clock_steps_back,
-    ids_increase_after_restart_with_earlier_clock,
-    expired_order_stays_expired_after_clock_steps_back,
-    due_jobs_run_after_clock_steps_back,
-    clock_step_forward_expires_everything_once,
-    step_forward_during_a_check_is_noticed,
-    recovers_from_clock_that_was_days_ahead,
-    corrects_times_in_the_future_after_restart,
-    start_with_clock_behind_changes_nothing_until_it_is_set,
-    corrects_nothing_while_clock_differs_from_database,
-    step_back_keeps_order_that_is_about_to_time_out,
-    step_back_keeps_payment_that_is_in_progress,
-    step_back_keeps_reservations_of_section_that_is_changed,
-];
-
-on_two_servers![corrects_times_that_are_stored_after_correction];
+use crate::support::{ANY_PORT, PASSWORD, RESERVATION_TTL, TestApp, card_payment, rejection, section, test_on, wait_until};
 
 const HOUR: Duration = Duration::from_secs(3600);
 const JUMP: Duration = Duration::from_secs(40 * 24 * 3600);
@@ -59,6 +41,7 @@ impl Messages {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn ids_increase_after_clock_steps_back(app: TestApp) {
     let (_, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
 
@@ -70,6 +53,7 @@ async fn ids_increase_after_clock_steps_back(app: TestApp) {
     assert!(before.placed <= after.placed);
 }
 
+#[test_on(sqlite, postgres)]
 async fn ids_increase_after_restart_with_earlier_clock(app: TestApp) {
     let (_, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
     app.advance_clock(HOUR);
@@ -83,6 +67,7 @@ async fn ids_increase_after_restart_with_earlier_clock(app: TestApp) {
     assert!(before.number.as_str() < after.body["number"].as_str().unwrap(), "{} {}", before.number.as_str(), after.body);
 }
 
+#[test_on(sqlite, postgres)]
 async fn expired_order_stays_expired_after_clock_steps_back(app: TestApp) {
     let (_, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
     let floor = event.sections[0].as_str();
@@ -114,6 +99,7 @@ async fn expired_order_stays_expired_after_clock_steps_back(app: TestApp) {
     assert_eq!((late.status, later.status), (403, 403), "a session that has ended doesn't come back");
 }
 
+#[test_on(sqlite, postgres)]
 async fn due_jobs_run_after_clock_steps_back(app: TestApp) {
     app.sign_up("ama").await;
     let requested = app.request("POST", "/verifications").json(&json!({ "email": "ama@example.com" })).send().await;
@@ -127,6 +113,7 @@ async fn due_jobs_run_after_clock_steps_back(app: TestApp) {
     wait_until(async || now().await > before).await;
 }
 
+#[test_on(sqlite, postgres)]
 async fn clock_step_forward_expires_everything_once(app: TestApp) {
     let (_, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
     let floor = event.sections[0].as_str();
@@ -147,6 +134,7 @@ async fn clock_step_forward_expires_everything_once(app: TestApp) {
     app.check_gateway_balance().await;
 }
 
+#[test_on(sqlite, postgres)]
 async fn step_forward_during_a_check_is_noticed(app: TestApp) {
     app.stop_jobs().await;
     clock_watch::watch(&app.state).await.unwrap();
@@ -192,6 +180,7 @@ async fn use_server(app: &TestApp, address: std::net::SocketAddr, section: &str)
     (key, order.body)
 }
 
+#[test_on(sqlite, postgres)]
 async fn recovers_from_clock_that_was_days_ahead(app: TestApp) {
     let (_, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
     let cancelled = app.create_listed_event(&event.host, &[]).await;
@@ -252,6 +241,7 @@ async fn recovers_from_clock_that_was_days_ahead(app: TestApp) {
 }
 
 /// An order reads the time, and waits for a section while the clock is set back and stored times are corrected.
+#[test_on(two_servers)]
 async fn corrects_times_that_are_stored_after_correction(app: TestApp) {
     let event = app.create_listed_event(&app.create_host(&app.sign_up("kofi").await).await, &[section("Floor", 20.0, 10)]).await;
     let watch = async || {
@@ -303,6 +293,7 @@ async fn run_while_clock_is_set_back<T>(
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn step_back_keeps_order_that_is_about_to_time_out(app: TestApp) {
     app.stop_jobs().await;
     let (_, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
@@ -315,6 +306,7 @@ async fn step_back_keeps_order_that_is_about_to_time_out(app: TestApp) {
     ama.pay(&order).await.unwrap();
 }
 
+#[test_on(sqlite, postgres)]
 async fn step_back_keeps_payment_that_is_in_progress(app: TestApp) {
     app.stop_jobs().await;
     let (_, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
@@ -334,6 +326,7 @@ async fn step_back_keeps_payment_that_is_in_progress(app: TestApp) {
     assert_eq!(json!(app.gateway.total()), paid.body["amount"]);
 }
 
+#[test_on(sqlite, postgres)]
 async fn corrects_times_in_the_future_after_restart(app: TestApp) {
     let (_, _, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
     let ahead = app.start_second_server(app.state.settings.clone()).await;
@@ -357,6 +350,7 @@ async fn corrects_times_in_the_future_after_restart(app: TestApp) {
 }
 
 /// The machine has an empty battery, and NTP sets its clock after the start of the server.
+#[test_on(sqlite, postgres)]
 async fn start_with_clock_behind_changes_nothing_until_it_is_set(app: TestApp) {
     app.stop_jobs().await;
     let (_, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
@@ -383,6 +377,7 @@ async fn start_with_clock_behind_changes_nothing_until_it_is_set(app: TestApp) {
 }
 
 /// Only PostgreSQL has a clock of its own.
+#[test_on(sqlite, postgres)]
 async fn corrects_nothing_while_clock_differs_from_database(app: TestApp) {
     let (_, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
     ama.order(&event.sections[0], 1).await.unwrap();
@@ -400,6 +395,7 @@ async fn corrects_nothing_while_clock_differs_from_database(app: TestApp) {
     assert_eq!(orders[0] == orders[1], is_postgres);
 }
 
+#[test_on(sqlite, postgres)]
 async fn step_back_keeps_reservations_of_section_that_is_changed(app: TestApp) {
     app.stop_jobs().await;
     let (kofi, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;

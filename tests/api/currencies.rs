@@ -13,10 +13,8 @@ use serde_json::{Value, json};
 use crate::admin_commands::admin;
 use crate::support::server_process::{Run, ServerProcess, boxoffice, last_word};
 use crate::support::{
-    Client, Response, SecondServer, TestApp, card_payment, id_of, partial_card_payment, readable, section, wait_until,
+    Client, Response, SecondServer, TestApp, card_payment, id_of, partial_card_payment, readable, section, test_on, wait_until,
 };
-
-on_both_databases![amounts_must_be_whole, tickets_are_sold_and_returned, texts_have_no_decimals, commands_show_no_decimals];
 
 /// The field error of an amount with decimals.
 const NOT_WHOLE: &str = "must be a whole number: the currency XOF has no decimals";
@@ -43,6 +41,7 @@ async fn mail_with(app: &TestApp, server: &SecondServer, address: &str, text: &s
     find().unwrap()
 }
 
+#[test_on(sqlite, postgres)]
 async fn amounts_must_be_whole(app: TestApp) {
     let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     let server = start_in_xof(&app).await;
@@ -93,6 +92,7 @@ async fn amounts_must_be_whole(app: TestApp) {
     assert_eq!((in_cedis.status, in_cedis.body["price"]["base"].as_f64()), (201, Some(3000.5)));
 }
 
+#[test_on(sqlite, postgres)]
 async fn tickets_are_sold_and_returned(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("Stalls", 3000.0, 10), section("Box", 10_000.0, 10)]).await;
     let server = start_in_xof(&app).await;
@@ -122,6 +122,7 @@ async fn tickets_are_sold_and_returned(app: TestApp) {
     server.stop().await;
 }
 
+#[test_on(sqlite, postgres)]
 async fn texts_have_no_decimals(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("Stalls", 3000.0, 10)]).await;
     let server = start_in_xof(&app).await;
@@ -152,6 +153,7 @@ async fn texts_have_no_decimals(app: TestApp) {
     server.stop().await;
 }
 
+#[test_on(sqlite, postgres)]
 async fn commands_show_no_decimals(app: TestApp) {
     let (_, _, order) = app.create_order(4).await;
     let external = json!({ "method": "external", "amount": 30.0, "reference": "RECEIPT-17" });

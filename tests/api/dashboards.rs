@@ -9,9 +9,7 @@ use regex::Regex;
 use serde_json::Value;
 
 use super::http_limits::tls::Pair;
-use crate::support::{ANY_PORT, TestApp, fetch_url};
-
-on_both_databases![dashboard_and_alerts_name_existing_metrics];
+use crate::support::{ANY_PORT, TestApp, fetch_url, test_on};
 
 const DASHBOARD: &str = include_str!("../../packaging/grafana/boxoffice.json");
 const ALERTS: &str = include_str!("../../packaging/prometheus/boxoffice.rules.yml");
@@ -26,6 +24,7 @@ fn names(text: &str) -> (BTreeSet<String>, BTreeSet<String>) {
     (metrics, label.captures_iter(text).map(|found| found[1].to_owned()).chain(grouped).collect())
 }
 
+#[test_on(sqlite, postgres)]
 async fn dashboard_and_alerts_name_existing_metrics(app: TestApp) {
     let folder = tempfile::tempdir().unwrap();
     let listener = Listener { certificate: Some(Pair::write(folder.path()).open()), ..ANY_PORT.into() };

@@ -13,10 +13,8 @@ use rand::seq::SliceRandom;
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
-use crate::support::{RESERVATION_TTL, TestApp, User, race_rounds, section};
+use crate::support::{RESERVATION_TTL, TestApp, User, race_rounds, section, test_on};
 use fixtures::{Fixtures, send};
-
-on_two_servers![mutual_transfers_do_not_deadlock, transactions_do_not_wait_for_sums, concurrent_changes_do_not_deadlock,];
 
 /// Fails with the server's log if PostgreSQL has detected a deadlock in the test's database.
 async fn check_deadlocks(app: &TestApp) {
@@ -59,6 +57,7 @@ async fn slow_down(app: &TestApp) {
     .await;
 }
 
+#[test_on(two_servers)]
 async fn mutual_transfers_do_not_deadlock(app: TestApp) {
     let (_, ama, event) = app.create_sale(&[section("Floor", 0.0, 100)]).await;
     let yaw = app.sign_up("yaw").await;
@@ -92,6 +91,7 @@ async fn connect_twice_to_a_part(app: &TestApp) -> [PgConnection; 2] {
 }
 
 /// Both change the same numbers of lists and the same sums of sales, which have parts.
+#[test_on(two_servers)]
 async fn transactions_do_not_wait_for_sums(app: TestApp) {
     app.stop_jobs().await;
     let (_, ama, event) = app.create_sale(&[section("Floor", 0.0, 100)]).await;
@@ -116,6 +116,7 @@ async fn transactions_do_not_wait_for_sums(app: TestApp) {
     assert_eq!(statistics["tickets"], 0, "{statistics}");
 }
 
+#[test_on(two_servers)]
 async fn concurrent_changes_do_not_deadlock(app: TestApp) {
     slow_down(&app).await;
     let kofi = app.sign_up("kofi").await;

@@ -5,10 +5,9 @@ use std::time::Duration;
 use boxoffice::features::insight::server_info::countries::COMMON;
 use serde_json::json;
 
-use crate::support::TestApp;
+use crate::support::{TestApp, test_on};
 
-on_both_databases![lists_countries_in_alphabetical_order, returns_server_time, returns_server_settings, any_key_reads_defaults,];
-
+#[test_on(sqlite, postgres)]
 async fn lists_countries_in_alphabetical_order(app: TestApp) {
     let countries = app.public_client.country_list().send().await.unwrap().into_inner().countries;
 
@@ -21,6 +20,7 @@ async fn lists_countries_in_alphabetical_order(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn returns_server_time(app: TestApp) {
     app.advance_clock(Duration::from_secs(1_000_000));
     let before = app.state.clock.now().seconds();
@@ -30,6 +30,7 @@ async fn returns_server_time(app: TestApp) {
     assert!((before..=app.state.clock.now().seconds()).contains(&time), "{time}");
 }
 
+#[test_on(sqlite, postgres)]
 async fn returns_server_settings(app: TestApp) {
     let defaults = app.request("GET", "/defaults").send().await;
 
@@ -51,6 +52,7 @@ async fn returns_server_settings(app: TestApp) {
     assert_eq!((defaults.status, defaults.body), (200, expected));
 }
 
+#[test_on(sqlite, postgres)]
 async fn any_key_reads_defaults(app: TestApp) {
     let ama = app.sign_up("ama").await;
     for path in ["/countries", "/time", "/defaults"] {

@@ -11,29 +11,9 @@ use serde_json::{Value, json};
 
 use crate::support::{
     Event, PASSWORD, RESERVATION_TTL, Rejection, Response, TestApp, User, card_payment, entries_of, partial_card_payment,
-    rejection, section, wait_until,
+    rejection, section, test_on, wait_until,
 };
 use crate::tickets::set_status;
-
-on_both_databases![
-    deletion_leaves_no_personal_data_in_files,
-    deletion_keeps_account_number_in_ledger,
-    deleted_account_is_not_found,
-    deletion_ends_open_transfers,
-    deletion_removes_codes_and_mail,
-    deletion_removes_mail_to_earlier_addresses,
-    deletion_keeps_mail_to_earlier_holder_of_address,
-    names_of_deleted_account_are_free,
-    keys_of_deleted_account_are_rejected,
-    deletion_removes_host_roles_and_preferences,
-    deletion_cancels_and_refunds_open_orders,
-    failed_refund_is_retried,
-    deleted_account_gets_no_mail,
-    valid_tickets_for_future_events_prevent_deletion,
-    unusable_tickets_do_not_prevent_deletion,
-    deletion_refunds_payment_in_progress,
-    wal_is_truncated_again_after_a_failure,
-];
 
 impl TestApp {
     async fn remove(&self, key: &str, user: &User) -> Response {
@@ -60,6 +40,7 @@ async fn create_event(app: &TestApp, prices: &[f64]) -> (User, Event) {
     app.sign_up_host("kofi", &sections.collect::<Vec<_>>()).await
 }
 
+#[test_on(sqlite, postgres)]
 async fn deletion_keeps_account_number_in_ledger(app: TestApp) {
     let (kofi, event) = create_event(&app, &[0.0]).await;
     let ama = app.sign_up("ama").await;
@@ -102,6 +83,7 @@ async fn deletion_keeps_account_number_in_ledger(app: TestApp) {
 
 /// The files of a SQLite database keep nothing of an erased account: neither free pages nor the log. PostgreSQL overwrites deleted
 /// rows in its own time, see docs/operating.md.
+#[test_on(sqlite, postgres)]
 async fn deletion_leaves_no_personal_data_in_files(app: TestApp) {
     let (_, event) = create_event(&app, &[0.0, 10.0]).await;
     let ama = app.sign_up("zyxwvuwoman").await;
@@ -137,6 +119,7 @@ async fn deletion_leaves_no_personal_data_in_files(app: TestApp) {
     wait_until(async || count() == 0).await;
 }
 
+#[test_on(sqlite, postgres)]
 async fn deleted_account_is_not_found(app: TestApp) {
     let (ama, esi) = (app.sign_up("ama").await, app.sign_up("esi").await);
     let session = ama.client.session_active_get().send().await.unwrap().self_.clone();
@@ -174,6 +157,7 @@ async fn deleted_account_is_not_found(app: TestApp) {
     assert_eq!(rejection(&app.post(&esi.key, "/orders", &order).await), (403, "resource.not-yours"));
 }
 
+#[test_on(sqlite, postgres)]
 async fn deletion_ends_open_transfers(app: TestApp) {
     let (_, event) = create_event(&app, &[0.0]).await;
     let (ama, esi, yaw) = (app.sign_up("ama").await, app.sign_up("esi").await, app.sign_up("yaw").await);
@@ -201,6 +185,7 @@ async fn deletion_ends_open_transfers(app: TestApp) {
     assert_eq!(rejected.invalid_arguments(), ["recipient"]);
 }
 
+#[test_on(sqlite, postgres)]
 async fn deletion_removes_codes_and_mail(app: TestApp) {
     let (ama, esi) = (app.sign_up("ama").await, app.sign_up("esi").await);
     let ask = async |kind: &str, user: &User| {
@@ -223,6 +208,7 @@ async fn deletion_removes_codes_and_mail(app: TestApp) {
     assert_eq!(lookup.body["found"], false);
 }
 
+#[test_on(sqlite, postgres)]
 async fn deletion_removes_mail_to_earlier_addresses(app: TestApp) {
     app.stop_jobs().await;
     let (ama, esi) = (app.sign_up("ama").await, app.sign_up("esi").await);
@@ -239,6 +225,7 @@ async fn deletion_removes_mail_to_earlier_addresses(app: TestApp) {
 }
 
 /// Otherwise an intruder could take the address that an account had before, and keep its owner from learning of the change.
+#[test_on(sqlite, postgres)]
 async fn deletion_keeps_mail_to_earlier_holder_of_address(app: TestApp) {
     app.stop_jobs().await;
     let (ama, esi) = (app.sign_up("ama").await, app.sign_up("esi").await);
@@ -256,6 +243,7 @@ async fn deletion_keeps_mail_to_earlier_holder_of_address(app: TestApp) {
     assert_eq!(left, [("ama@example.com".to_owned(),)]);
 }
 
+#[test_on(sqlite, postgres)]
 async fn names_of_deleted_account_are_free(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let esi = app.sign_up("esi").await;
@@ -277,6 +265,7 @@ async fn names_of_deleted_account_are_free(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn keys_of_deleted_account_are_rejected(app: TestApp) {
     let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
     let other = app.sign_in("ama", PASSWORD).await.unwrap();
@@ -295,6 +284,7 @@ async fn keys_of_deleted_account_are_rejected(app: TestApp) {
     assert_eq!(app.count(open, &ama).await, 0);
 }
 
+#[test_on(sqlite, postgres)]
 async fn deletion_removes_host_roles_and_preferences(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let host = app.create_host(&ama).await.uri;
@@ -314,6 +304,7 @@ async fn deletion_removes_host_roles_and_preferences(app: TestApp) {
     assert_eq!(app.request("GET", &host).send().await.status, 200, "the host stays");
 }
 
+#[test_on(sqlite, postgres)]
 async fn deletion_cancels_and_refunds_open_orders(app: TestApp) {
     let (_, event) = create_event(&app, &[10.0, 20.0]).await;
     let (ama, esi) = (app.sign_up("ama").await, app.sign_up("esi").await);
@@ -339,6 +330,7 @@ async fn deletion_cancels_and_refunds_open_orders(app: TestApp) {
     assert_eq!(app.stored_sold_and_reserved().await, (vec![(0, 0), (0, 4)], 4));
 }
 
+#[test_on(sqlite, postgres)]
 async fn failed_refund_is_retried(app: TestApp) {
     let (_, event) = create_event(&app, &[10.0]).await;
     let ama = app.sign_up("ama").await;
@@ -355,6 +347,7 @@ async fn failed_refund_is_retried(app: TestApp) {
     assert_eq!(app.payments(&order).await, [(30.0, "Refunded".to_owned())]);
 }
 
+#[test_on(sqlite, postgres)]
 async fn deleted_account_gets_no_mail(app: TestApp) {
     let (_, event) = create_event(&app, &[10.0]).await;
     let ama = app.sign_up("ama").await;
@@ -373,6 +366,7 @@ async fn deleted_account_gets_no_mail(app: TestApp) {
     assert!(email.ends_with("@deleted.invalid") && app.mailbox.files_to(&email).is_empty(), "{email}");
 }
 
+#[test_on(sqlite, postgres)]
 async fn valid_tickets_for_future_events_prevent_deletion(app: TestApp) {
     let (_, event) = create_event(&app, &[0.0, 10.0]).await;
     let ama = app.sign_up("ama").await;
@@ -394,6 +388,7 @@ async fn valid_tickets_for_future_events_prevent_deletion(app: TestApp) {
     assert!(ama.client.session_active_get().send().await.is_ok());
 }
 
+#[test_on(sqlite, postgres)]
 async fn unusable_tickets_do_not_prevent_deletion(app: TestApp) {
     let (kofi, event) = create_event(&app, &[0.0]).await;
     let over = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 0.0, 10)]).await;
@@ -407,6 +402,7 @@ async fn unusable_tickets_do_not_prevent_deletion(app: TestApp) {
     assert_eq!(app.remove(&ama.key, &ama).await.status, 204);
 }
 
+#[test_on(sqlite, postgres)]
 async fn deletion_refunds_payment_in_progress(app: TestApp) {
     let (_, event) = create_event(&app, &[100.0]).await;
     let ama = app.sign_up("ama").await;
@@ -422,6 +418,7 @@ async fn deletion_refunds_payment_in_progress(app: TestApp) {
     assert_eq!(app.count_usable_tickets(&ama).await, 0);
 }
 
+#[test_on(sqlite, postgres)]
 async fn wal_is_truncated_again_after_a_failure(app: TestApp) {
     app.stop_jobs().await;
     let ctx = Context::immediate(Arc::clone(&app.state));

@@ -7,10 +7,7 @@ use boxoffice_openapi::invalid_values::invalid_values_for;
 use boxoffice_openapi::to_plain_string;
 use serde_json::{Value, json};
 
-use crate::support::{Response, TestApp, operations};
-
-// No database sees most of these requests.
-tests_on!([texts_of_odd_requests_are_plain] { sqlite: run_on_sqlite });
+use crate::support::{Response, TestApp, operations, test_on};
 
 /// Parts of regular expressions, names of formats and of Rust's types, and texts of parsers.
 const INTERNAL: [&str; 32] = [
@@ -65,6 +62,8 @@ pub fn faults(response: &Response) -> Vec<String> {
 }
 
 /// Values that no schema allows, or only some schemas, in every argument of every operation; and bodies that are no JSON objects.
+/// No database sees most of these requests.
+#[test_on(sqlite)]
 async fn texts_of_odd_requests_are_plain(app: TestApp) {
     let (mut wrong, mut tried) = (Vec::new(), 0);
     for operation in operations() {

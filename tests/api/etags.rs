@@ -9,19 +9,7 @@ use boxoffice_openapi::{Contract, Operation};
 use futures::future::join_all;
 use serde_json::{Value, json};
 
-use crate::support::{Request as PlainRequest, Response, TestApp, rejection, section};
-
-on_both_databases![
-    if_none_match_returns_not_modified,
-    created_resource_has_etag_of_get,
-    if_match_rejects_stale_etag,
-    one_of_two_updates_with_same_etag_succeeds,
-    concurrent_updates_on_two_servers_are_serialized,
-    preconditions_do_not_block_on_locked_resource,
-    not_found_and_forbidden_precede_precondition,
-    other_changes_change_etag,
-    etag_depends_on_representation,
-];
+use crate::support::{Request as PlainRequest, Response, TestApp, rejection, section, test_on};
 
 /// A tag that no resource has.
 const OTHER: &str = "\"AAAAAAAAAAAAAAAAAAAAAA\"";
@@ -80,6 +68,7 @@ fn is_success(reply: &ReceivedResponse) -> bool {
     (200..300).contains(&reply.status)
 }
 
+#[test_on(sqlite, postgres)]
 async fn if_none_match_returns_not_modified(app: TestApp) {
     let fixtures = Fixtures::on(&app).await;
     // Images have no caller (`media::known_image_is_not_modified`).
@@ -103,6 +92,7 @@ async fn if_none_match_returns_not_modified(app: TestApp) {
 }
 
 /// For resources whose creation returns the same representation as a GET.
+#[test_on(sqlite, postgres)]
 async fn created_resource_has_etag_of_get(app: TestApp) {
     let fixtures = Fixtures::on(&app).await;
     let mut wrong = Vec::new();
@@ -120,6 +110,7 @@ async fn created_resource_has_etag_of_get(app: TestApp) {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+#[test_on(sqlite, postgres)]
 async fn if_match_rejects_stale_etag(app: TestApp) {
     let fixtures = Fixtures::on(&app).await;
     let changes = fixtures.operations_with("If-Match");
@@ -153,6 +144,7 @@ async fn if_match_rejects_stale_etag(app: TestApp) {
 }
 
 /// The two updates go to different servers.
+#[test_on(sqlite, postgres)]
 async fn one_of_two_updates_with_same_etag_succeeds(app: TestApp) {
     let fixtures = Fixtures::on(&app).await;
     let second_server = app.start_second_server(app.state.settings.clone()).await;
@@ -190,6 +182,7 @@ async fn rename(app: &TestApp, host: &str, key: &str, name: &str, tag: Option<&s
 }
 
 /// Each client reads, appends a letter, and starts over after a 412: no letter is lost.
+#[test_on(sqlite, postgres)]
 async fn concurrent_updates_on_two_servers_are_serialized(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await.uri;
@@ -219,6 +212,7 @@ async fn concurrent_updates_on_two_servers_are_serialized(app: TestApp) {
 }
 
 /// The waiting requests occupy every connection of the pool; the request that holds the lock must still complete.
+#[test_on(sqlite, postgres)]
 async fn preconditions_do_not_block_on_locked_resource(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await.uri;
@@ -237,6 +231,7 @@ async fn preconditions_do_not_block_on_locked_resource(app: TestApp) {
     assert!(responses.iter().filter(|response| response.status == 200).count() >= 40, "{responses:?}");
 }
 
+#[test_on(sqlite, postgres)]
 async fn not_found_and_forbidden_precede_precondition(app: TestApp) {
     let (_, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
     let venue = app.read(&event.uri).await["venue"]["self"].as_str().unwrap().to_owned();
@@ -268,6 +263,7 @@ async fn not_found_and_forbidden_precede_precondition(app: TestApp) {
 }
 
 /// Changed by a POST, which takes no precondition.
+#[test_on(sqlite, postgres)]
 async fn other_changes_change_etag(app: TestApp) {
     let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     let seen = app.get(&kofi.key, &event.uri).await.header("etag").to_owned();
@@ -281,6 +277,7 @@ async fn other_changes_change_etag(app: TestApp) {
 }
 
 /// A session's representation depends on the key of the request.
+#[test_on(sqlite, postgres)]
 async fn etag_depends_on_representation(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let again = app.sign_in("ama", crate::support::PASSWORD).await.unwrap().key;

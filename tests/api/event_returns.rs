@@ -8,17 +8,7 @@ use boxoffice::kernel::context::Context;
 use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
-use crate::support::{Event, Response, TestApp, entries_of, rejection, section};
-
-on_both_databases![
-    returns_all_orders_of_cancelled_event,
-    tickets_of_other_events_stay_valid,
-    another_run_returns_tickets_that_became_valid,
-    event_must_be_cancelled_and_has_one_run_at_a_time,
-    order_that_cannot_be_returned_does_not_stop_the_others,
-];
-
-race_tests![concurrent_run_and_other_changes_refund_once];
+use crate::support::{Event, Response, TestApp, entries_of, rejection, section, test_on};
 
 /// Runs the jobs that report the cancellation and return orders, on every server at once until they have nothing to do.
 async fn run_job(app: &TestApp) {
@@ -43,6 +33,7 @@ fn progress(run: &Value) -> Value {
     json!([run["status"], run["orders"], run["tickets"], run["amount"], run["remaining"]])
 }
 
+#[test_on(sqlite, postgres)]
 async fn returns_all_orders_of_cancelled_event(app: TestApp) {
     app.stop_jobs().await;
     let sections = [section("Floor", 100.0, 100), section("Free", 0.0, 100)];
@@ -88,6 +79,7 @@ async fn returns_all_orders_of_cancelled_event(app: TestApp) {
     assert_eq!(statistics["tickets"], 1, "the used ticket");
 }
 
+#[test_on(sqlite, postgres)]
 async fn tickets_of_other_events_stay_valid(app: TestApp) {
     app.stop_jobs().await;
     let (kofi, ama, event) = app.create_sale(&[section("Floor", 100.0, 10)]).await;
@@ -108,6 +100,7 @@ async fn tickets_of_other_events_stay_valid(app: TestApp) {
     app.assert_invariants().await;
 }
 
+#[test_on(sqlite, postgres)]
 async fn another_run_returns_tickets_that_became_valid(app: TestApp) {
     app.stop_jobs().await;
     let (kofi, ama, event) = app.create_sale(&[section("Free", 0.0, 10)]).await;
@@ -128,6 +121,7 @@ async fn another_run_returns_tickets_that_became_valid(app: TestApp) {
     assert_eq!(entries_of(&runs).iter().map(|run| &run["tickets"]).collect::<Vec<_>>(), [&json!(0), &json!(1)]);
 }
 
+#[test_on(sqlite, postgres)]
 async fn event_must_be_cancelled_and_has_one_run_at_a_time(app: TestApp) {
     app.stop_jobs().await;
     let (kofi, event) = app.sign_up_host("kofi", &[section("Free", 0.0, 10)]).await;
@@ -145,6 +139,7 @@ async fn event_must_be_cancelled_and_has_one_run_at_a_time(app: TestApp) {
     assert_eq!(app.delete(&kofi.key, &event.uri).await.status, 204);
 }
 
+#[test_on(sqlite, postgres)]
 async fn order_that_cannot_be_returned_does_not_stop_the_others(app: TestApp) {
     app.stop_jobs().await;
     let (kofi, ama, event) = app.create_sale(&[section("Free", 0.0, 10)]).await;
@@ -176,6 +171,7 @@ async fn order_that_cannot_be_returned_does_not_stop_the_others(app: TestApp) {
     assert_eq!((progress(&run), &run["failed"]), (json!(["Done", 2, 3, 0.0, 0]), &json!(0)));
 }
 
+#[test_on(sqlite, postgres, two_servers)]
 async fn concurrent_run_and_other_changes_refund_once(app: TestApp) {
     app.stop_jobs().await;
     let (kofi, ama, event) = app.create_sale(&[section("Floor", 10.0, 100)]).await;

@@ -13,21 +13,7 @@ mod word_index;
 
 use serde_json::{Value, json};
 
-use crate::support::{Host, Rejection, Response, TestApp, id_of, rejection, section};
-
-on_both_databases![
-    creates_draft,
-    default_times_are_now_and_never,
-    normalizes_times_to_utc,
-    only_host_administrators_create_event,
-    names_all_unknown_references,
-    pending_venue_is_usable_by_creator_only,
-    redeemer_reads_event_of_own_token_only,
-    deletes_event_without_sales,
-    event_with_sold_tickets_cannot_be_deleted,
-    event_with_open_orders_cannot_be_deleted,
-    draft_is_submitted_once,
-];
+use crate::support::{Host, Rejection, Response, TestApp, id_of, rejection, section, test_on};
 
 /// Builds an event of this host with all required properties, and times.
 async fn event_body(app: &TestApp, host: &Host, title: &str) -> Value {
@@ -59,6 +45,7 @@ async fn create_pending_venue(app: &TestApp, key: &str) -> String {
     venue.uri().to_owned()
 }
 
+#[test_on(sqlite, postgres)]
 async fn creates_draft(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
@@ -90,6 +77,7 @@ async fn creates_draft(app: TestApp) {
     assert_eq!((&tokens.body["total"], &tokens.body["entries"][0]["global"]), (&json!(1), &json!(true)));
 }
 
+#[test_on(sqlite, postgres)]
 async fn default_times_are_now_and_never(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let mut body = event_body(&app, &app.create_host(&kofi).await, "Open End").await;
@@ -105,6 +93,7 @@ async fn default_times_are_now_and_never(app: TestApp) {
     assert_eq!(created.body["end"], "9999-12-31T23:59");
 }
 
+#[test_on(sqlite, postgres)]
 async fn normalizes_times_to_utc(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let mut body = event_body(&app, &app.create_host(&kofi).await, "Jazz Night").await;
@@ -119,6 +108,7 @@ async fn normalizes_times_to_utc(app: TestApp) {
     assert_eq!(create(&app, &kofi.key, &body).await.invalid_arguments(), ["start", "end"]);
 }
 
+#[test_on(sqlite, postgres)]
 async fn only_host_administrators_create_event(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
@@ -133,6 +123,7 @@ async fn only_host_administrators_create_event(app: TestApp) {
     assert_eq!((staff.status, &staff.body["host"]), (201, &json!(host.uri)));
 }
 
+#[test_on(sqlite, postgres)]
 async fn names_all_unknown_references(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let mut body = event_body(&app, &app.create_host(&kofi).await, "Jazz Night").await;
@@ -155,6 +146,7 @@ async fn names_all_unknown_references(app: TestApp) {
     assert_eq!(create(&app, &kofi.key, &whole).await.status, 201, "nothing was made before");
 }
 
+#[test_on(sqlite, postgres)]
 async fn pending_venue_is_usable_by_creator_only(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let (kofis, amas) = (app.create_host(&kofi).await, app.create_host(&ama).await);
@@ -170,6 +162,7 @@ async fn pending_venue_is_usable_by_creator_only(app: TestApp) {
     assert_eq!((own.status, &own.body["venue"]["self"]), (201, &json!(venue)));
 }
 
+#[test_on(sqlite, postgres)]
 async fn redeemer_reads_event_of_own_token_only(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
@@ -187,6 +180,7 @@ async fn redeemer_reads_event_of_own_token_only(app: TestApp) {
     assert_eq!(rejection(&list), (403, "key.refused"));
 }
 
+#[test_on(sqlite, postgres)]
 async fn deletes_event_without_sales(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10)]).await;
     let tokens = kofi.client.event_token_list().event(event.id.as_str()).send().await.unwrap();
@@ -207,6 +201,7 @@ async fn deletes_event_without_sales(app: TestApp) {
     assert_eq!(app.get(&app.staff.key, &submission).await.status, 404);
 }
 
+#[test_on(sqlite, postgres)]
 async fn event_with_sold_tickets_cannot_be_deleted(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 10)]).await;
     ama.order(&event.sections[0], 2).await.unwrap();
@@ -218,6 +213,7 @@ async fn event_with_sold_tickets_cannot_be_deleted(app: TestApp) {
     assert_eq!((&event["popularity"], &event["sections"][0]["sold"]), (&json!(2), &json!(2)));
 }
 
+#[test_on(sqlite, postgres)]
 async fn event_with_open_orders_cannot_be_deleted(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
     ama.order(&event.sections[0], 2).await.unwrap();
@@ -230,6 +226,7 @@ async fn event_with_open_orders_cannot_be_deleted(app: TestApp) {
     assert_eq!(over.status, 204);
 }
 
+#[test_on(sqlite, postgres)]
 async fn draft_is_submitted_once(app: TestApp) {
     let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     let submit = || app.request("POST", &format!("{}/submissions", event.uri)).key(&kofi.key).send();

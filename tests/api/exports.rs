@@ -8,9 +8,7 @@ use boxoffice_http::etag::collect_body;
 use dropshot::HttpResponse;
 use serde_json::json;
 
-use crate::support::{TestApp, card_payment, section};
-
-on_both_databases![exports_are_tables, exports_have_all_rows_of_many_batches, export_that_fails_is_not_whole];
+use crate::support::{TestApp, card_payment, section, test_on};
 
 /// Returns the lines of an export.
 async fn lines(app: &TestApp, key: &str, path: &str) -> Vec<String> {
@@ -24,6 +22,7 @@ async fn lines(app: &TestApp, key: &str, path: &str) -> Vec<String> {
     text.trim_end().split("\r\n").map(str::to_owned).collect()
 }
 
+#[test_on(sqlite, postgres)]
 async fn exports_are_tables(app: TestApp) {
     let (kofi, esi, ama) = (app.sign_up("kofi").await, app.sign_up("esi").await, app.sign_up("ama").await);
     let named = json!({ "firstName": "=HYPERLINK(1)", "lastName": "Mensah, \"Mrs\"" });
@@ -69,6 +68,7 @@ async fn exports_are_tables(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn exports_have_all_rows_of_many_batches(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("Free", 0.0, 5000)]).await;
     for _ in 0..42 {
@@ -84,6 +84,7 @@ async fn exports_have_all_rows_of_many_batches(app: TestApp) {
 }
 
 /// The database fails while the response is sent. The client must not take the part that it has for the whole table.
+#[test_on(sqlite, postgres)]
 async fn export_that_fails_is_not_whole(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("Free", 0.0, 5000)]).await;
     for _ in 0..90 {

@@ -8,13 +8,7 @@ use boxoffice_openapi::Scope;
 use serde_json::{Value, json};
 use slog::{Drain, Logger, o};
 
-use crate::support::{ANY_PORT, Operation, Response, TestApp, operations};
-
-on_both_databases![
-    every_operation_returns_unavailable_without_database,
-    every_operation_returns_server_error_without_tables,
-    error_cause_is_logged_but_not_sent,
-];
+use crate::support::{ANY_PORT, Operation, Response, TestApp, operations, test_on};
 
 /// Sends an operation's example with the highest scope that needs no event.
 async fn send_example(app: &TestApp, operation: &Operation) -> Response {
@@ -34,6 +28,7 @@ fn assert_unavailable(response: &Response, operation: &Operation) {
     assert_eq!(response.header("retry-after"), "1", "{}", operation.id);
 }
 
+#[test_on(sqlite, postgres)]
 async fn every_operation_returns_unavailable_without_database(app: TestApp) {
     app.state.db.close().await;
     for operation in operations() {
@@ -42,6 +37,7 @@ async fn every_operation_returns_unavailable_without_database(app: TestApp) {
 }
 
 /// The key lookup still succeeds, so the failure occurs in the operation itself.
+#[test_on(sqlite, postgres)]
 async fn every_operation_returns_server_error_without_tables(app: TestApp) {
     app.allow_server_errors();
     let (for_keys, others): (Vec<_>, Vec<_>) =
@@ -101,6 +97,7 @@ impl io::Write for LogBuffer {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn error_cause_is_logged_but_not_sent(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let log = LogBuffer::default();

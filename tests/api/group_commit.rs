@@ -11,9 +11,7 @@ use boxoffice_http::error::{Error, Result};
 use futures::FutureExt;
 use futures::future::{BoxFuture, join_all};
 
-use crate::support::TestApp;
-
-on_both_databases![failing_request_does_not_fail_its_batch];
+use crate::support::{TestApp, test_on};
 
 /// An operation that inserts a number into the table `numbers`.
 #[derive(Clone, Copy, PartialEq)]
@@ -51,6 +49,7 @@ impl BatchOperation<App> for Operation {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn failing_request_does_not_fail_its_batch(app: TestApp) {
     app.execute_sql("create table numbers (number bigint not null)").await;
     let mut expected = Vec::new();

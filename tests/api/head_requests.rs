@@ -5,14 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use boxoffice_mock::MockSettings;
 
 use crate::http_limits::raw::{request, send_raw};
-use crate::support::{MockServer, Response, TestApp, mock_request, operations};
-
-on_both_databases![
-    head_of_every_get_has_its_status_and_headers,
-    head_of_resource_has_length_and_tag,
-    head_of_other_paths_is_not_allowed,
-    options_lists_the_methods_of_each_path,
-];
+use crate::support::{MockServer, Response, TestApp, mock_request, operations, test_on};
 
 /// Returns the headers of a response that don't differ between two equal requests.
 fn stable_headers(response: &Response) -> BTreeMap<String, Vec<u8>> {
@@ -21,6 +14,7 @@ fn stable_headers(response: &Response) -> BTreeMap<String, Vec<u8>> {
     headers.filter(|(name, _)| !changing.contains(&name.as_str())).collect()
 }
 
+#[test_on(sqlite, postgres)]
 async fn head_of_every_get_has_its_status_and_headers(app: TestApp) {
     let mut statuses = Vec::new();
     for operation in operations().iter().filter(|operation| operation.method == "GET") {
@@ -42,6 +36,7 @@ async fn head_of_every_get_has_its_status_and_headers(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn head_of_resource_has_length_and_tag(app: TestApp) {
     let region = app.create_region().await;
     let usual = format!("X-API-Key: {}", app.staff.key);
@@ -58,6 +53,7 @@ async fn head_of_resource_has_length_and_tag(app: TestApp) {
     assert_eq!((known.status, known.header("etag")), (304, tag));
 }
 
+#[test_on(sqlite, postgres)]
 async fn head_of_other_paths_is_not_allowed(app: TestApp) {
     for (path, status, allow) in
         [("/lookups", 405, "POST, OPTIONS"), ("/accounts/GH-4K7QW2MZ/toggles", 405, "POST, OPTIONS"), ("/nowhere", 404, "")]
@@ -69,6 +65,7 @@ async fn head_of_other_paths_is_not_allowed(app: TestApp) {
     assert_eq!((deleted.status, deleted.header("allow")), (405, "GET, HEAD, POST, OPTIONS"));
 }
 
+#[test_on(sqlite, postgres)]
 async fn options_lists_the_methods_of_each_path(app: TestApp) {
     let mut declared: BTreeMap<String, (String, BTreeSet<String>)> = BTreeMap::new();
     for operation in operations() {

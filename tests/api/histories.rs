@@ -2,10 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{DAY, TestApp, card_payment, entries_of, section};
+use crate::support::{DAY, TestApp, card_payment, entries_of, section, test_on};
 
-on_both_databases![staff_read_histories, sales_are_listed_by_day];
-
+#[test_on(sqlite, postgres)]
 async fn staff_read_histories(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("Floor", 100.0, 10)]).await;
     let yaw = app.sign_up("yaw").await;
@@ -46,6 +45,7 @@ async fn staff_read_histories(app: TestApp) {
     assert_eq!(account["audit"]["entries"][0]["operation"], "order_create");
 }
 
+#[test_on(sqlite, postgres)]
 async fn sales_are_listed_by_day(app: TestApp) {
     let sections = [section("Floor", 100.0, 10), section("Free", 0.0, 10)];
     let (kofi, ama, event) = app.create_sale(&sections).await;

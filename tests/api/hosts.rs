@@ -5,16 +5,7 @@ mod removal;
 
 use serde_json::{Value, json};
 
-use crate::support::{PASSWORD, Response, TestApp, texts};
-
-on_both_databases![
-    creator_administers_host,
-    address_may_have_several_lines,
-    other_properties_are_optional,
-    website_may_have_no_scheme,
-    update_keeps_omitted_properties,
-    lists_hosts_of_administrator,
-];
+use crate::support::{PASSWORD, Response, TestApp, test_on, texts};
 
 fn host(name: &str) -> Value {
     json!({ "name": name, "contact": "Ama Mensah", "email": "hello@accralive.example" })
@@ -28,6 +19,7 @@ fn names(page: &Response) -> Vec<&str> {
     texts(&page.body, "name")
 }
 
+#[test_on(sqlite, postgres)]
 async fn creator_administers_host(app: TestApp) {
     let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
     let mut all = json!({
@@ -51,6 +43,7 @@ async fn creator_administers_host(app: TestApp) {
 }
 
 /// Many forms have a single field for the address. Accounts follow the same rule.
+#[test_on(sqlite, postgres)]
 async fn address_may_have_several_lines(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let address = json!({ "firstAddressLine": "Jubilee House\r\n7 Liberation Road", "secondAddressLine": "Block B\nOsu" });
@@ -76,6 +69,7 @@ async fn address_may_have_several_lines(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn other_properties_are_optional(app: TestApp) {
     let ama = app.sign_up("ama").await;
 
@@ -86,6 +80,7 @@ async fn other_properties_are_optional(app: TestApp) {
 }
 
 /// A website is an address with or without its scheme. Another scheme, such as that of a script, is rejected.
+#[test_on(sqlite, postgres)]
 async fn website_may_have_no_scheme(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let live = app.create_host(&ama).await;
@@ -105,6 +100,7 @@ async fn website_may_have_no_scheme(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn update_keeps_omitted_properties(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let before = create(&app, &ama.key, &json!({ "name": "A", "contact": "B", "email": "c@example.com", "city": "Accra" })).await;
@@ -119,6 +115,7 @@ async fn update_keeps_omitted_properties(app: TestApp) {
     assert_eq!(app.request("GET", uri).send().await.body, expected);
 }
 
+#[test_on(sqlite, postgres)]
 async fn lists_hosts_of_administrator(app: TestApp) {
     let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
     let path = format!("/accounts/{}/hosts", ama.number);

@@ -2,10 +2,9 @@
 
 use boxoffice_mock::MockSettings;
 
-use crate::support::{MockServer, TestApp, mock_request, operations};
+use crate::support::{MockServer, TestApp, mock_request, operations, test_on};
 
-on_both_databases![names_ignored_parameters, every_operation_names_ignored_parameter];
-
+#[test_on(sqlite, postgres)]
 async fn names_ignored_parameters(app: TestApp) {
     let long = "x".repeat(2000);
     let many: Vec<_> = (0..1000).map(|number| format!("name{number}=1")).collect();
@@ -34,6 +33,7 @@ async fn names_ignored_parameters(app: TestApp) {
     assert!(rejected.header("access-control-expose-headers").contains("x-ignored-parameters"));
 }
 
+#[test_on(sqlite, postgres)]
 async fn every_operation_names_ignored_parameter(app: TestApp) {
     for operation in operations() {
         let path = format!("{}?{}undefined=1", operation.path_with(&[]), operation.required_query());

@@ -6,20 +6,7 @@ use boxoffice::provisioning;
 use boxoffice_openapi::Scope;
 use serde_json::{Value, json};
 
-use crate::support::{Response, TestApp, User, entries_of, rejection};
-
-on_both_databases![
-    key_acts_as_its_account,
-    key_is_shown_once,
-    integration_acts_as_creator_by_default,
-    role_limits_scope_of_key,
-    key_works_until_it_expires,
-    rejects_expiry_in_the_past,
-    rejects_unknown_account,
-    unknown_integration_is_not_found,
-    lists_integrations_without_keys,
-    revoked_integration_is_not_found,
-];
+use crate::support::{Response, TestApp, User, entries_of, rejection, test_on};
 
 impl TestApp {
     /// Creates an integration with the administrator's key.
@@ -34,6 +21,7 @@ impl TestApp {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn key_acts_as_its_account(app: TestApp) {
     let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
 
@@ -44,6 +32,7 @@ async fn key_acts_as_its_account(app: TestApp) {
     assert_eq!(status(&kofi.number).await, 403);
 }
 
+#[test_on(sqlite, postgres)]
 async fn key_is_shown_once(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let expires = "2999-11-21T01:00:00+01:00";
@@ -64,6 +53,7 @@ async fn key_is_shown_once(app: TestApp) {
     assert_eq!(app.get(&app.staff.key, uri).await.body, expected);
 }
 
+#[test_on(sqlite, postgres)]
 async fn integration_acts_as_creator_by_default(app: TestApp) {
     let created = app.integrate(&json!({ "name": "Reports", "role": "administrator", "account": null, "expires": null })).await;
 
@@ -72,6 +62,7 @@ async fn integration_acts_as_creator_by_default(app: TestApp) {
     assert_eq!(reports.account_list().send().await.unwrap().total, 1);
 }
 
+#[test_on(sqlite, postgres)]
 async fn role_limits_scope_of_key(app: TestApp) {
     let own = format!("/accounts/{}", app.staff.number);
     for (role, statuses) in [("public", [200, 403, 403]), ("customer", [200, 200, 403]), ("administrator", [200, 200, 200])] {
@@ -85,6 +76,7 @@ async fn role_limits_scope_of_key(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn key_works_until_it_expires(app: TestApp) {
     let soon = app.state.clock.now().plus(Duration::from_secs(3600)).format_rfc3339();
     let created = app.integrate(&json!({ "name": "Kiosk", "role": "public", "expires": soon })).await;
@@ -98,6 +90,7 @@ async fn key_works_until_it_expires(app: TestApp) {
     assert_eq!((read.status, &read.body["expires"]), (200, &json!(soon)), "the integration is still visible");
 }
 
+#[test_on(sqlite, postgres)]
 async fn rejects_expiry_in_the_past(app: TestApp) {
     let moment = |seconds| app.state.clock.now().minus(Duration::from_secs(seconds)).format_rfc3339();
 
@@ -111,6 +104,7 @@ async fn rejects_expiry_in_the_past(app: TestApp) {
     assert_eq!(app.staff.client.integration_list().send().await.unwrap().total, 1);
 }
 
+#[test_on(sqlite, postgres)]
 async fn rejects_unknown_account(app: TestApp) {
     let unknown = app.integrate(&json!({ "name": "Kiosk", "role": "customer", "account": "ZZ-00000000" })).await;
     assert_eq!(unknown.invalid_arguments(), ["account"]);
@@ -120,6 +114,7 @@ async fn rejects_unknown_account(app: TestApp) {
     assert_eq!(nobody.invalid_arguments(), ["-account"]);
 }
 
+#[test_on(sqlite, postgres)]
 async fn unknown_integration_is_not_found(app: TestApp) {
     app.sign_up("ama").await;
     let session = app.sign_in("ama", crate::support::PASSWORD).await.unwrap();
@@ -134,6 +129,7 @@ async fn unknown_integration_is_not_found(app: TestApp) {
     assert!(app.client(&session.key).session_active_get().send().await.is_ok(), "a session is none");
 }
 
+#[test_on(sqlite, postgres)]
 async fn lists_integrations_without_keys(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let soon = app.state.clock.now().plus(Duration::from_secs(60)).format_rfc3339();
@@ -156,6 +152,7 @@ async fn lists_integrations_without_keys(app: TestApp) {
     assert_eq!(list("").await.body, page.body, "an expired one is still visible");
 }
 
+#[test_on(sqlite, postgres)]
 async fn revoked_integration_is_not_found(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let integration = app.integrate(&json!({ "name": "Kiosk", "role": "customer", "account": ama.number })).await.body;

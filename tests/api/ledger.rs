@@ -8,21 +8,9 @@ use boxoffice::kernel::types::id::Id;
 use boxoffice::kernel::types::money::Money;
 use serde_json::{Value, json};
 
-use crate::support::{RESERVATION_TTL, TestApp, User, card_payment, entries_of, id_of, partial_card_payment, rejection, section};
-
-on_both_databases![
-    payment_is_recorded_as_sale,
-    payments_fill_subtotal_before_fees,
-    full_refund_includes_fees_of_sale,
-    owed_refund_is_recorded_when_paid,
-    uncollected_payment_is_not_recorded,
-    late_payment_has_no_fees_or_host,
-    payment_after_abandoned_one_belongs_to_order,
-    lists_and_filters_transactions,
-    host_reads_own_share,
-    host_share_is_exact_for_any_payments,
-    migration_records_earlier_payments,
-];
+use crate::support::{
+    RESERVATION_TTL, TestApp, User, card_payment, entries_of, id_of, partial_card_payment, rejection, section, test_on,
+};
 
 fn entry(kind: &str, amount: f64, fees: f64) -> (String, f64, f64) {
     (kind.to_owned(), amount, fees)
@@ -49,6 +37,7 @@ async fn create_mixed_order(app: &TestApp) -> MixedOrder {
     MixedOrder { kofi, ama, hosts, order }
 }
 
+#[test_on(sqlite, postgres)]
 async fn payment_is_recorded_as_sale(app: TestApp) {
     let (ama, _, order) = app.create_order(10).await;
     assert_eq!(app.read("/transactions").await, json!({ "total": 0, "page": 1, "records": 25, "entries": [] }));
@@ -68,6 +57,7 @@ async fn payment_is_recorded_as_sale(app: TestApp) {
     assert_eq!(app.read(found["payment"].as_str().unwrap()).await, payment);
 }
 
+#[test_on(sqlite, postgres)]
 async fn payments_fill_subtotal_before_fees(app: TestApp) {
     let (ama, _, order) = app.create_order(10).await;
     app.pay(&ama.key, &order, partial_card_payment(150.0)).await;
@@ -79,6 +69,7 @@ async fn payments_fill_subtotal_before_fees(app: TestApp) {
     assert_eq!(app.transactions("/transactions").await, sales);
 }
 
+#[test_on(sqlite, postgres)]
 async fn full_refund_includes_fees_of_sale(app: TestApp) {
     let (ama, event, order) = app.create_order(10).await;
     app.pay(&ama.key, &order, partial_card_payment(201.0)).await;
@@ -95,6 +86,7 @@ async fn full_refund_includes_fees_of_sale(app: TestApp) {
     assert_eq!(ledger, expected, "all of it was the host's");
 }
 
+#[test_on(sqlite, postgres)]
 async fn owed_refund_is_recorded_when_paid(app: TestApp) {
     let (ama, _, order) = app.create_order(10).await;
     app.pay(&ama.key, &order, partial_card_payment(50.0)).await;
@@ -111,6 +103,7 @@ async fn owed_refund_is_recorded_when_paid(app: TestApp) {
     assert_eq!(app.transactions("/transactions").await.len(), 2);
 }
 
+#[test_on(sqlite, postgres)]
 async fn uncollected_payment_is_not_recorded(app: TestApp) {
     let (ama, _, order) = app.create_order(10).await;
 
@@ -125,6 +118,7 @@ async fn uncollected_payment_is_not_recorded(app: TestApp) {
     assert_eq!(app.transactions("/transactions").await, []);
 }
 
+#[test_on(sqlite, postgres)]
 async fn late_payment_has_no_fees_or_host(app: TestApp) {
     let (ama, event, order) = app.create_order(10).await;
     app.pay(&ama.key, &order, partial_card_payment(201.0)).await;
@@ -142,6 +136,7 @@ async fn late_payment_has_no_fees_or_host(app: TestApp) {
     assert_eq!(app.gateway.total(), 0.0);
 }
 
+#[test_on(sqlite, postgres)]
 async fn payment_after_abandoned_one_belongs_to_order(app: TestApp) {
     let (ama, _, order) = app.create_order(10).await;
     let meanwhile = async || {
@@ -165,6 +160,7 @@ async fn payment_after_abandoned_one_belongs_to_order(app: TestApp) {
     assert_eq!((statuses, app.gateway.total()), (vec!["Refunded".to_owned(), "Confirmed".to_owned()], 203.98));
 }
 
+#[test_on(sqlite, postgres)]
 async fn lists_and_filters_transactions(app: TestApp) {
     let (ama, event, order) = app.create_order(10).await;
     for amount in [1.0, 2.0] {
@@ -213,6 +209,7 @@ async fn lists_and_filters_transactions(app: TestApp) {
     assert_eq!(malformed.invalid_arguments(), ["order"]);
 }
 
+#[test_on(sqlite, postgres)]
 async fn host_reads_own_share(app: TestApp) {
     let MixedOrder { kofi, ama, hosts, order, .. } = create_mixed_order(&app).await;
     app.pay(&ama.key, &order, card_payment()).await;
@@ -243,6 +240,7 @@ async fn host_reads_own_share(app: TestApp) {
     assert_eq!(app.transactions(&format!("{}/transactions?to=2020-01-01T00:00", hosts[0])).await, []);
 }
 
+#[test_on(sqlite, postgres)]
 async fn host_share_is_exact_for_any_payments(app: TestApp) {
     let MixedOrder { ama, hosts, order, .. } = create_mixed_order(&app).await;
     for amount in [99.99, 0.02, 60.0, 1.0] {
@@ -279,6 +277,7 @@ async fn whole_ledger(app: &TestApp) -> Vec<(i64, String, i64, i64, i64, i64, i6
 }
 
 /// Runs the ledger's migration again on payments in the format before it.
+#[test_on(sqlite, postgres)]
 async fn migration_records_earlier_payments(app: TestApp) {
     let MixedOrder { ama, order, .. } = create_mixed_order(&app).await;
     for body in [partial_card_payment(99.99), partial_card_payment(60.5), card_payment()] {

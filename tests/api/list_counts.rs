@@ -6,17 +6,7 @@ use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
-use crate::support::{Event, Host, TestApp, User, card_payment, entries_of, section};
-
-on_both_databases![
-    total_of_accounts_leaves_out_deleted_ones,
-    totals_of_events_are_those_that_a_caller_sees,
-    totals_of_filtered_lists_are_counted,
-    orders_of_removed_events_stay_with_the_host,
-    events_of_an_account_are_those_of_its_valid_tickets,
-];
-
-race_tests![totals_are_exact_after_concurrent_changes];
+use crate::support::{Event, Host, TestApp, User, card_payment, entries_of, section, test_on};
 
 /// Number of clients that change rows at the same time, and of the changes of each.
 const CLIENTS: u64 = 6;
@@ -30,6 +20,7 @@ async fn total(app: &TestApp, key: &str, path: &str) -> usize {
     entries
 }
 
+#[test_on(sqlite, postgres)]
 async fn total_of_accounts_leaves_out_deleted_ones(app: TestApp) {
     let users = [app.sign_up("ama").await, app.sign_up("esi").await];
     let before = total(&app, &app.staff.key, "/accounts").await;
@@ -42,6 +33,7 @@ async fn total_of_accounts_leaves_out_deleted_ones(app: TestApp) {
     app.assert_invariants().await;
 }
 
+#[test_on(sqlite, postgres)]
 async fn totals_of_events_are_those_that_a_caller_sees(app: TestApp) {
     let (kofi, esi, ama) = (app.sign_up("kofi").await, app.sign_up("esi").await, app.sign_up("ama").await);
     let (live, players) = (app.create_host(&kofi).await, app.create_host(&esi).await);
@@ -73,6 +65,7 @@ async fn totals_of_events_are_those_that_a_caller_sees(app: TestApp) {
     app.assert_invariants().await;
 }
 
+#[test_on(sqlite, postgres)]
 async fn totals_of_filtered_lists_are_counted(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("Free", 0.0, 50), section("Floor", 20.0, 50)]).await;
     let esi = app.sign_up("esi").await;
@@ -119,6 +112,7 @@ async fn totals_of_filtered_lists_are_counted(app: TestApp) {
     app.assert_invariants().await;
 }
 
+#[test_on(sqlite, postgres)]
 async fn orders_of_removed_events_stay_with_the_host(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
@@ -148,6 +142,7 @@ async fn orders_of_removed_events_stay_with_the_host(app: TestApp) {
     assert_eq!(orders().await, 1);
 }
 
+#[test_on(sqlite, postgres)]
 async fn events_of_an_account_are_those_of_its_valid_tickets(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
@@ -264,6 +259,7 @@ impl RandomClient<'_> {
     }
 }
 
+#[test_on(sqlite, postgres, two_servers)]
 async fn totals_are_exact_after_concurrent_changes(app: TestApp) {
     let seed = rand::random::<u64>();
     eprintln!("seed {seed}");

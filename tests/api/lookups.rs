@@ -2,9 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{TestApp, types};
-
-on_both_databases![finds_account_by_username_or_email, role_restricts_lookup, response_echoes_request, finds_deactivated_account,];
+use crate::support::{TestApp, test_on, types};
 
 impl TestApp {
     async fn is_found(&self, identification: &str, role: Value) -> bool {
@@ -15,6 +13,7 @@ impl TestApp {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn finds_account_by_username_or_email(app: TestApp) {
     app.sign_up("ama").await;
 
@@ -34,6 +33,7 @@ async fn finds_account_by_username_or_email(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn role_restricts_lookup(app: TestApp) {
     app.sign_up("ama").await;
 
@@ -48,6 +48,7 @@ async fn role_restricts_lookup(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn response_echoes_request(app: TestApp) {
     let ama = app.sign_up("ama").await;
 
@@ -67,6 +68,7 @@ async fn response_echoes_request(app: TestApp) {
     assert_eq!(without.body, json!({ "identification": "kofi", "role": null, "found": false }));
 }
 
+#[test_on(sqlite, postgres)]
 async fn finds_deactivated_account(app: TestApp) {
     let ama = app.sign_up("ama").await;
     app.execute("update accounts set activated = false where number = $1", &ama.number).await;

@@ -18,35 +18,7 @@ use serde_json::json;
 use tokio::time::timeout;
 
 use super::failures::LogBuffer;
-use crate::support::{ANY_PORT, DAY, MailServer, SmtpBehavior, TestApp, TlsMode, refusing_socket, wait_until};
-
-on_both_databases![
-    writes_mail_to_file_without_smtp_server,
-    delivers_mail_once,
-    rolled_back_transaction_sends_no_mail,
-    retries_temporary_rejection_with_growing_delays,
-    permanent_rejection_is_final,
-    invalid_address_is_final,
-    retries_server_that_requires_authentication,
-    retries_rejection_by_a_rule,
-    retries_unreachable_server,
-    retries_unresponsive_server,
-    retries_connection_closed_during_data,
-    retries_connection_closed_before_acceptance,
-    missing_goodbye_does_not_cause_retry,
-    rejected_mail_does_not_block_others,
-    hanging_mail_does_not_block_others,
-    two_servers_deliver_each_mail_once,
-    codes_are_sent_before_other_mails,
-    mail_of_hanging_server_is_delivered_by_another_once,
-    delivers_over_tls,
-    sends_no_credentials_to_untrusted_server,
-    unresponsive_server_does_not_block_shutdown,
-    stored_mail_is_encrypted,
-    mail_of_another_key_is_left_to_its_server,
-    mail_is_given_up_when_its_code_expires,
-    mail_of_earlier_version_is_delivered,
-];
+use crate::support::{ANY_PORT, DAY, MailServer, SmtpBehavior, TestApp, TlsMode, refusing_socket, test_on, wait_until};
 
 /// The delays after each failed attempt but the last, in seconds.
 const RETRY_DELAYS: [u64; 7] = [10, 60, 300, 1800, 7200, 14_400, 28_800];
@@ -121,6 +93,7 @@ fn line<'a>(mail: &'a str, header: &str) -> &'a str {
     mail.lines().find(|line| line.starts_with(header)).unwrap()
 }
 
+#[test_on(sqlite, postgres)]
 async fn writes_mail_to_file_without_smtp_server(app: TestApp) {
     app.enqueue_mail("ama@example.com", "Good news").await;
 
@@ -139,6 +112,7 @@ async fn writes_mail_to_file_without_smtp_server(app: TestApp) {
     app.wait_until_empty().await;
 }
 
+#[test_on(sqlite, postgres)]
 async fn delivers_mail_once(app: TestApp) {
     let server = app.start_mail_server(SmtpBehavior::Accept).await;
 
@@ -154,6 +128,7 @@ async fn delivers_mail_once(app: TestApp) {
     assert!(server.commands().contains(&"RCPT TO:<ama@example.com>".to_owned()));
 }
 
+#[test_on(sqlite, postgres)]
 async fn rolled_back_transaction_sends_no_mail(app: TestApp) {
     let server = app.start_mail_server(SmtpBehavior::Accept).await;
 
@@ -166,6 +141,7 @@ async fn rolled_back_transaction_sends_no_mail(app: TestApp) {
     assert_eq!((app.outbox().await.len(), server.connection_count()), (0, 0));
 }
 
+#[test_on(sqlite, postgres)]
 async fn retries_temporary_rejection_with_growing_delays(app: TestApp) {
     app.stop_jobs().await;
     let server = app.start_mail_server(SmtpBehavior::RejectRecipient("451 later")).await;
@@ -193,6 +169,7 @@ async fn retries_temporary_rejection_with_growing_delays(app: TestApp) {
     assert_eq!((server.connection_count(), server.accepted().len()), (8, 0));
 }
 
+#[test_on(sqlite, postgres)]
 async fn permanent_rejection_is_final(app: TestApp) {
     let server = app.start_mail_server(SmtpBehavior::RejectRecipient("550 nobody of that name")).await;
 
@@ -202,6 +179,7 @@ async fn permanent_rejection_is_final(app: TestApp) {
     assert_eq!((row.attempts, row.due, row.body.as_str(), server.connection_count()), (1, None, "", 1));
 }
 
+#[test_on(sqlite, postgres)]
 async fn invalid_address_is_final(app: TestApp) {
     let server = app.start_mail_server(SmtpBehavior::Accept).await;
 
@@ -225,6 +203,7 @@ async fn deliver_after(app: &TestApp, server: &MailServer, delays: &[u64]) {
     app.wait_until_empty().await;
 }
 
+#[test_on(sqlite, postgres)]
 async fn retries_server_that_requires_authentication(app: TestApp) {
     let server = app.start_mail_server(SmtpBehavior::RejectSender("530 sign in first")).await;
 
@@ -234,6 +213,7 @@ async fn retries_server_that_requires_authentication(app: TestApp) {
 }
 
 /// Such a rejection is an error of the settings. Its text may quote the mail, so the reason has only its codes.
+#[test_on(sqlite, postgres)]
 async fn retries_rejection_by_a_rule(app: TestApp) {
     let answer = "550 5.7.1 sender not allowed, mail to ama@example.com refused";
     let server = MailServer::start(SmtpBehavior::RejectSender(answer)).await;
@@ -250,6 +230,7 @@ async fn retries_rejection_by_a_rule(app: TestApp) {
     assert_eq!(rejected, Err(DeliveryError::Permanent("refused with 550 5.1.1".to_owned())));
 }
 
+#[test_on(sqlite, postgres)]
 async fn retries_unreachable_server(app: TestApp) {
     let nobody = refusing_socket();
     let server = MailServer::start(SmtpBehavior::Accept).await;
@@ -260,6 +241,7 @@ async fn retries_unreachable_server(app: TestApp) {
     assert_eq!(server.accepted().len(), 1);
 }
 
+#[test_on(sqlite, postgres)]
 async fn retries_unresponsive_server(app: TestApp) {
     let server = MailServer::start(SmtpBehavior::Unresponsive).await;
     app.mailbox.use_smtp(SmtpSettings { timeout: Duration::from_millis(300), ..server.settings() });
@@ -269,6 +251,7 @@ async fn retries_unresponsive_server(app: TestApp) {
     assert_eq!((server.accepted().len(), server.connection_count()), (1, 2));
 }
 
+#[test_on(sqlite, postgres)]
 async fn retries_connection_closed_during_data(app: TestApp) {
     let server = app.start_mail_server(SmtpBehavior::CloseDuringData).await;
 
@@ -277,6 +260,7 @@ async fn retries_connection_closed_during_data(app: TestApp) {
     assert_eq!((server.accepted().len(), server.connection_count()), (1, 3));
 }
 
+#[test_on(sqlite, postgres)]
 async fn retries_connection_closed_before_acceptance(app: TestApp) {
     let server = app.start_mail_server(SmtpBehavior::CloseBeforeAccept).await;
 
@@ -286,6 +270,7 @@ async fn retries_connection_closed_before_acceptance(app: TestApp) {
     assert_eq!(server.accepted().len(), 1);
 }
 
+#[test_on(sqlite, postgres)]
 async fn missing_goodbye_does_not_cause_retry(app: TestApp) {
     let server = MailServer::start(SmtpBehavior::HangAfterAccept).await;
     app.mailbox.use_smtp(SmtpSettings { timeout: Duration::from_secs(600), ..server.settings() });
@@ -296,6 +281,7 @@ async fn missing_goodbye_does_not_cause_retry(app: TestApp) {
     assert_eq!((server.accepted().len(), server.connection_count()), (1, 1));
 }
 
+#[test_on(sqlite, postgres)]
 async fn rejected_mail_does_not_block_others(app: TestApp) {
     let server = app.start_mail_server(SmtpBehavior::Accept).await;
 
@@ -309,6 +295,7 @@ async fn rejected_mail_does_not_block_others(app: TestApp) {
 }
 
 /// The mail server checks one address for longer than the test takes. More mails follow than are delivered at the same time.
+#[test_on(sqlite, postgres)]
 async fn hanging_mail_does_not_block_others(app: TestApp) {
     let server = MailServer::start(SmtpBehavior::HangForRecipient("slow@example.com")).await;
     app.mailbox.use_smtp(SmtpSettings { timeout: Duration::from_secs(600), ..server.settings() });
@@ -324,6 +311,7 @@ async fn hanging_mail_does_not_block_others(app: TestApp) {
     assert_eq!(app.outbox().await[0].recipient, "slow@example.com");
 }
 
+#[test_on(sqlite, postgres)]
 async fn two_servers_deliver_each_mail_once(app: TestApp) {
     let server = app.start_mail_server(SmtpBehavior::Accept).await;
     let second = app.open_second_state(server.settings()).await;
@@ -343,6 +331,7 @@ async fn two_servers_deliver_each_mail_once(app: TestApp) {
 }
 
 /// A large sale stores more mails than can be sent before a code expires.
+#[test_on(sqlite, postgres)]
 async fn codes_are_sent_before_other_mails(app: TestApp) {
     app.stop_jobs().await;
     let server = app.start_mail_server(SmtpBehavior::Accept).await;
@@ -359,6 +348,7 @@ async fn codes_are_sent_before_other_mails(app: TestApp) {
     assert!(first.iter().any(|mail| line(mail, "To:").contains("ama@example.com")), "{first:?}");
 }
 
+#[test_on(sqlite, postgres)]
 async fn mail_of_hanging_server_is_delivered_by_another_once(app: TestApp) {
     let (silent, server) = (MailServer::start(SmtpBehavior::Unresponsive).await, MailServer::start(SmtpBehavior::Accept).await);
     app.mailbox.use_smtp(SmtpSettings { timeout: Duration::from_secs(2), ..silent.settings() });
@@ -378,6 +368,7 @@ async fn mail_of_hanging_server_is_delivered_by_another_once(app: TestApp) {
     assert_eq!((silent.connection_count(), server.accepted().len(), app.outbox().await.len()), (1, 1, 0));
 }
 
+#[test_on(sqlite, postgres)]
 async fn delivers_over_tls(app: TestApp) {
     for (secure, tls) in [(TlsMode::Implicit, SmtpTls::Tls), (TlsMode::Starttls, SmtpTls::Starttls)] {
         let server = MailServer::start_with_tls(secure).await;
@@ -394,6 +385,7 @@ async fn delivers_over_tls(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn sends_no_credentials_to_untrusted_server(app: TestApp) {
     app.stop_jobs().await;
     let (secure, plain) = (MailServer::start_with_tls(TlsMode::Starttls).await, MailServer::start(SmtpBehavior::Accept).await);
@@ -412,6 +404,7 @@ async fn sends_no_credentials_to_untrusted_server(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn unresponsive_server_does_not_block_shutdown(app: TestApp) {
     let server = app.start_mail_server(SmtpBehavior::Unresponsive).await;
     let second = app.open_second_state(SmtpSettings { timeout: Duration::from_secs(600), ..server.settings() }).await;
@@ -427,6 +420,7 @@ async fn unresponsive_server_does_not_block_shutdown(app: TestApp) {
     assert_eq!(app.outbox().await.len(), 9, "no mail is lost");
 }
 
+#[test_on(sqlite, postgres)]
 async fn stored_mail_is_encrypted(app: TestApp) {
     // A job moves SQLite's log to its file.
     app.stop_jobs().await;
@@ -446,6 +440,7 @@ async fn stored_mail_is_encrypted(app: TestApp) {
     app.wait_until_empty().await;
 }
 
+#[test_on(sqlite, postgres)]
 async fn mail_of_another_key_is_left_to_its_server(app: TestApp) {
     let server = MailServer::start(SmtpBehavior::Accept).await;
     let folder = tempfile::tempdir().unwrap();
@@ -471,6 +466,7 @@ async fn mail_of_another_key_is_left_to_its_server(app: TestApp) {
     assert_eq!((row.body.as_str(), row.due, server.connection_count()), ("", None, 0), "no server has its key any more");
 }
 
+#[test_on(sqlite, postgres)]
 async fn mail_is_given_up_when_its_code_expires(app: TestApp) {
     app.stop_jobs().await;
     let _server = app.start_mail_server(SmtpBehavior::RejectRecipient("451 later")).await;
@@ -499,6 +495,7 @@ async fn mail_is_given_up_when_its_code_expires(app: TestApp) {
     assert_eq!((row.attempts, row.due, row.body.as_str()), (7, None, ""));
 }
 
+#[test_on(sqlite, postgres)]
 async fn mail_of_earlier_version_is_delivered(app: TestApp) {
     let server = app.start_mail_server(SmtpBehavior::Accept).await;
     let text = "insert into outbox (id, recipient, subject, body, created, attempts, due)

@@ -2,7 +2,6 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "../support/mod.rs"]
-#[macro_use]
 #[allow(dead_code, unused_imports, clippy::allow_attributes, reason = "shared by several test binaries")]
 mod support;
 

@@ -17,24 +17,7 @@ use futures::future::{Either, select};
 use serde_json::json;
 
 use super::failures::LogBuffer;
-use crate::support::{ANY_PORT, TestApp, header, rejection};
-
-on_both_databases![
-    draws_region_icon,
-    icon_depends_on_country,
-    prefers_icon_from_operator_folder,
-    serves_event_images_unchanged,
-    private_image_is_not_publicly_cacheable,
-    known_image_is_not_modified,
-    replaced_image_has_new_etag,
-    removed_image_is_replaced_by_placeholder,
-    placeholder_has_title_of_public_event_only,
-    generated_images_are_drawn_once,
-    limits_requests_for_images_per_address,
-    requests_beyond_the_limit_of_a_hung_store_are_rejected,
-    unknown_image_is_not_found,
-    rejects_invalid_images,
-];
+use crate::support::{ANY_PORT, TestApp, header, rejection, test_on};
 
 /// A PNG and a WebP of one pixel.
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mNoAAAAggCB2kUIOwAAAABJRU5ErkJggg==";
@@ -44,6 +27,7 @@ async fn fetch_unless(app: &TestApp, path: &str, known: &str) -> reqwest::Respon
     app.request("GET", path).anonymous().header("If-None-Match", known).send_raw().await
 }
 
+#[test_on(sqlite, postgres)]
 async fn draws_region_icon(app: TestApp) {
     app.create_region().await;
 
@@ -58,6 +42,7 @@ async fn draws_region_icon(app: TestApp) {
     assert_eq!(app.fetch("/v3/media/ghana.png").await.bytes().await.unwrap(), bytes);
 }
 
+#[test_on(sqlite, postgres)]
 async fn icon_depends_on_country(app: TestApp) {
     app.create_region().await;
 
@@ -68,6 +53,7 @@ async fn icon_depends_on_country(app: TestApp) {
     assert_eq!(rejection(&odd), (404, "resource.not-found"));
 }
 
+#[test_on(sqlite, postgres)]
 async fn prefers_icon_from_operator_folder(app: TestApp) {
     let own = media::parse("icon", WEBP).unwrap();
     app.state.media.put("icons/ghana.png", &own).await.unwrap();
@@ -81,6 +67,7 @@ async fn prefers_icon_from_operator_folder(app: TestApp) {
     assert_eq!(icon.bytes().await.unwrap(), own.bytes);
 }
 
+#[test_on(sqlite, postgres)]
 async fn serves_event_images_unchanged(app: TestApp) {
     let (ama, event) = app.sign_up_host("ama", &[]).await;
 
@@ -98,6 +85,7 @@ async fn serves_event_images_unchanged(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn private_image_is_not_publicly_cacheable(app: TestApp) {
     let (ama, event) = app.sign_up_host_with_draft("ama").await;
     let changed = app.put(&ama.key, &event.uri, json!({ "banner": PNG })).await;
@@ -112,6 +100,7 @@ async fn private_image_is_not_publicly_cacheable(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn known_image_is_not_modified(app: TestApp) {
     app.create_region().await;
     let tag = header(app.fetch("/media/ghana.png").await.headers(), "etag").to_owned();
@@ -126,6 +115,7 @@ async fn known_image_is_not_modified(app: TestApp) {
     assert_eq!(fetch_unless(&app, "/media/ghana.png", "\"other\"").await.status().as_u16(), 200);
 }
 
+#[test_on(sqlite, postgres)]
 async fn replaced_image_has_new_etag(app: TestApp) {
     let (ama, event) = app.sign_up_host("ama", &[]).await;
     let path = format!("/media/banner/{}", event.id);
@@ -141,6 +131,7 @@ async fn replaced_image_has_new_etag(app: TestApp) {
     assert_eq!((again.status().as_u16(), header(again.headers(), "etag")), (304, header(after.headers(), "etag")));
 }
 
+#[test_on(sqlite, postgres)]
 async fn removed_image_is_replaced_by_placeholder(app: TestApp) {
     let (ama, event) = app.sign_up_host("ama", &[]).await;
     app.put(&ama.key, &event.uri, json!({ "banner": WEBP, "thumbnail": WEBP })).await;
@@ -165,6 +156,7 @@ async fn size_and_ink(response: reqwest::Response) -> (u32, u32, usize) {
     (image.width(), image.height(), image.pixels().filter(|pixel| pixel.0 == [0xFF; 3]).count())
 }
 
+#[test_on(sqlite, postgres)]
 async fn placeholder_has_title_of_public_event_only(app: TestApp) {
     let (ama, event) = app.sign_up_host_with_draft("ama").await;
     let [banner, thumbnail] = ["banner", "thumbnail"].map(|kind| format!("/media/{kind}/{}", event.id));
@@ -191,6 +183,7 @@ async fn placeholder_has_title_of_public_event_only(app: TestApp) {
     assert_ne!(header(renamed.headers(), "etag"), tag);
 }
 
+#[test_on(sqlite, postgres)]
 async fn generated_images_are_drawn_once(app: TestApp) {
     let (_, event) = app.sign_up_host("ama", &[]).await;
     let path = format!("/media/banner/{}", event.id);
@@ -205,6 +198,7 @@ async fn generated_images_are_drawn_once(app: TestApp) {
     assert_eq!(app.state.generated_images.drawn(), 2);
 }
 
+#[test_on(sqlite, postgres)]
 async fn limits_requests_for_images_per_address(app: TestApp) {
     let (_, event) = app.sign_up_host("ama", &[]).await;
     let mut settings = app.state.settings.clone();
@@ -223,6 +217,7 @@ async fn limits_requests_for_images_per_address(app: TestApp) {
     server.stop().await;
 }
 
+#[test_on(sqlite, postgres)]
 async fn requests_beyond_the_limit_of_a_hung_store_are_rejected(app: TestApp) {
     app.create_region().await;
     let buffer = LogBuffer::default();
@@ -249,6 +244,7 @@ async fn requests_beyond_the_limit_of_a_hung_store_are_rejected(app: TestApp) {
     assert_eq!((others.status, icon().await.status), (200, 200));
 }
 
+#[test_on(sqlite, postgres)]
 async fn unknown_image_is_not_found(app: TestApp) {
     let (_, event) = app.sign_up_host_with_draft("ama").await;
     // An image without a committed event, as left by a failed transaction.
@@ -267,6 +263,7 @@ async fn unknown_image_is_not_found(app: TestApp) {
     assert_eq!(rejection(&odd), (404, "resource.not-found"));
 }
 
+#[test_on(sqlite, postgres)]
 async fn rejects_invalid_images(app: TestApp) {
     let (ama, event) = app.sign_up_host_with_draft("ama").await;
 

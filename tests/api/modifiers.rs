@@ -7,26 +7,7 @@ use boxoffice_client::Change;
 use futures::future::join_all;
 use serde_json::{Value, json};
 
-use crate::support::{Event, Rejection, Response, TestApp, entries_of, id_of, rejection, section};
-
-on_both_databases![
-    new_modifier_is_active_and_unbounded,
-    created_modifier_is_returned_unchanged,
-    client_supports_modifiers,
-    names_both_reversed_bounds,
-    delta_is_positive_or_negative,
-    rejects_reversed_bounds,
-    concurrent_updates_keep_bounds_in_order,
-    modifiers_of_draft_are_hidden,
-    modifier_has_one_path,
-    update_keeps_omitted_properties,
-    update_clears_bounds,
-    lists_modifiers,
-    cancelled_event_is_immutable,
-    section_has_at_most_fifty_modifiers,
-    deleting_section_deletes_its_modifiers,
-    active_modifiers_are_counted,
-];
+use crate::support::{Event, Rejection, Response, TestApp, entries_of, id_of, rejection, section, test_on};
 
 async fn add(app: &TestApp, key: &str, section: &str, body: &Value) -> Response {
     app.post(key, &format!("{section}/modifiers"), body).await
@@ -44,6 +25,7 @@ async fn count(app: &TestApp) -> i64 {
     app.scalar("select count(*) from modifiers").await
 }
 
+#[test_on(sqlite, postgres)]
 async fn new_modifier_is_active_and_unbounded(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10)]).await;
 
@@ -61,6 +43,7 @@ async fn new_modifier_is_active_and_unbounded(app: TestApp) {
     assert_eq!(app.get(&app.public_key, uri).await.body, expected);
 }
 
+#[test_on(sqlite, postgres)]
 async fn created_modifier_is_returned_unchanged(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10)]).await;
     let mut expected = json!({
@@ -76,6 +59,7 @@ async fn created_modifier_is_returned_unchanged(app: TestApp) {
     assert_eq!(app.get(&kofi.key, expected["self"].as_str().unwrap()).await.body, expected);
 }
 
+#[test_on(sqlite, postgres)]
 async fn client_supports_modifiers(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10)]).await;
     let floor = id_of(&event.sections[0]);
@@ -98,6 +82,7 @@ async fn client_supports_modifiers(app: TestApp) {
     assert_eq!(get().send().await.rejection(), (404, "resource.not-found".to_owned()));
 }
 
+#[test_on(sqlite, postgres)]
 async fn names_both_reversed_bounds(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10)]).await;
     let reversed = json!({
@@ -111,6 +96,7 @@ async fn names_both_reversed_bounds(app: TestApp) {
     assert_eq!(count(&app).await, 0);
 }
 
+#[test_on(sqlite, postgres)]
 async fn delta_is_positive_or_negative(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10)]).await;
     let uri = modifier(&app, &kofi.key, &event.sections[0], json!({ "name": "Any", "priceDelta": 0 })).await;
@@ -125,6 +111,7 @@ async fn delta_is_positive_or_negative(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn rejects_reversed_bounds(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10)]).await;
     let body = json!({
@@ -150,6 +137,7 @@ async fn rejects_reversed_bounds(app: TestApp) {
     assert_eq!(app.put(&kofi.key, &uri, moved).await.status, 200);
 }
 
+#[test_on(sqlite, postgres)]
 async fn concurrent_updates_keep_bounds_in_order(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10)]).await;
     let body = json!({ "name": "Groups", "priceDelta": 1, "minOrder": 1, "maxOrder": 10 });
@@ -164,6 +152,7 @@ async fn concurrent_updates_keep_bounds_in_order(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn modifiers_of_draft_are_hidden(app: TestApp) {
     let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     let ama = app.sign_up("ama").await;
@@ -182,6 +171,7 @@ async fn modifiers_of_draft_are_hidden(app: TestApp) {
     assert_eq!([to_its_own.status, listed.status, cancelled.status], [200; 3]);
 }
 
+#[test_on(sqlite, postgres)]
 async fn modifier_has_one_path(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10), section("VIP", 90.0, 10)]).await;
     let other = app.create_listed_event(&event.host, &[]).await;
@@ -212,6 +202,7 @@ async fn modifier_has_one_path(app: TestApp) {
     assert_eq!(count(&app).await, 1);
 }
 
+#[test_on(sqlite, postgres)]
 async fn update_keeps_omitted_properties(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10)]).await;
     let body = json!({
@@ -235,6 +226,7 @@ async fn update_keeps_omitted_properties(app: TestApp) {
     assert_eq!(app.get(&kofi.key, &uri).await.body, expected);
 }
 
+#[test_on(sqlite, postgres)]
 async fn update_clears_bounds(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10)]).await;
     let body = json!({
@@ -257,6 +249,7 @@ async fn update_clears_bounds(app: TestApp) {
     assert_eq!(order.subtotal, 18.5, "it applies at any time and to any number");
 }
 
+#[test_on(sqlite, postgres)]
 async fn lists_modifiers(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10), section("Stage", 20.0, 10)]).await;
     let draft = app.create_draft(&event.host).await;
@@ -291,6 +284,7 @@ async fn lists_modifiers(app: TestApp) {
     assert_eq!(app.read(&event.sections[0]).await["groupPrices"], groups);
 }
 
+#[test_on(sqlite, postgres)]
 async fn cancelled_event_is_immutable(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10)]).await;
     let gate = json!({ "name": "Gate", "priceDelta": 5 });
@@ -306,6 +300,7 @@ async fn cancelled_event_is_immutable(app: TestApp) {
     assert_eq!(count(&app).await, 1);
 }
 
+#[test_on(sqlite, postgres)]
 async fn deleting_section_deletes_its_modifiers(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10), section("VIP", 90.0, 10)]).await;
     for section in &event.sections {
@@ -324,6 +319,7 @@ async fn create_concert(app: &TestApp) -> (crate::support::User, Event) {
     app.sign_up_host("kofi", &sections).await
 }
 
+#[test_on(sqlite, postgres)]
 async fn active_modifiers_are_counted(app: TestApp) {
     let (kofi, event) = create_concert(&app).await;
     let floor = &event.sections[0];
@@ -353,6 +349,7 @@ async fn active_modifiers_are_counted(app: TestApp) {
     app.assert_invariants().await;
 }
 
+#[test_on(sqlite, postgres)]
 async fn section_has_at_most_fifty_modifiers(app: TestApp) {
     let sections = [section("Floor", 20.0, 10), section("Balcony", 20.0, 10)];
     let (kofi, event) = app.sign_up_host("kofi", &sections).await;

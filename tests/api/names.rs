@@ -13,15 +13,7 @@ use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, SqliteConnection};
 use tokio::time::sleep;
 
 use crate::advertisements::advertisement_body;
-use crate::support::{Host, Response, Snapshot, TestApp, postgres, rejection, section};
-
-on_both_databases![
-    equal_names_are_taken,
-    searches_ignore_case_and_representation,
-    sorts_by_folded_title,
-    name_may_change_its_form,
-    renaming_during_a_start_keeps_its_key,
-];
+use crate::support::{Host, Response, Snapshot, TestApp, postgres, rejection, section, test_on};
 
 /// Forms of one name.
 const CAFE: [&str; 4] = ["Café Noir", "CAFÉ NOIR", "  Cafe\u{301}  noir ", "Ｃａｆé\u{a0}Noir"];
@@ -45,6 +37,7 @@ impl Collection<'_> {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn equal_names_are_taken(app: TestApp) {
     let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     let (ama, other_event) = app.sign_up_host_with_draft("ama").await;
@@ -123,6 +116,7 @@ async fn listed_events(app: &TestApp, titles: &[&str]) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn searches_ignore_case_and_representation(app: TestApp) {
     listed_events(&app, &["Soirée Éclair", "Straßenfest", "Ночь Джаза"]).await;
     let venue = app.create_venue().await;
@@ -143,6 +137,7 @@ async fn searches_ignore_case_and_representation(app: TestApp) {
     assert_eq!(titles(&app, "/events?title=eclair").await, [""; 0]);
 }
 
+#[test_on(sqlite, postgres)]
 async fn sorts_by_folded_title(app: TestApp) {
     listed_events(&app, &["ÉB", "éa", "Éc"]).await;
 
@@ -150,6 +145,7 @@ async fn sorts_by_folded_title(app: TestApp) {
     assert_eq!(titles(&app, "/published-events?sort=alphabetical&order=desc").await, ["Éc", "ÉB", "éa"]);
 }
 
+#[test_on(sqlite, postgres)]
 async fn name_may_change_its_form(app: TestApp) {
     let region = app.create_region().await;
 
@@ -233,6 +229,7 @@ async fn completes_old_postgresql_database() {
 }
 
 /// A server that starts writes the keys that a server of an earlier version left out.
+#[test_on(sqlite, postgres)]
 async fn renaming_during_a_start_keeps_its_key(app: TestApp) {
     app.stop_jobs().await;
     let kofi = app.sign_up("kofi").await;

@@ -11,22 +11,7 @@ use regex::Regex;
 use serde_json::{Value, json};
 
 use super::failures::LogBuffer;
-use crate::support::{ANY_PORT, TestApp, entries_of, fetch_url, section, wait_until};
-
-on_both_databases![
-    health_checks_need_no_key,
-    is_not_ready_without_database,
-    is_not_ready_while_database_rejects_changes,
-    is_ready_without_media_folder,
-    is_not_ready_while_stopping,
-    metrics_count_requests,
-    access_log_names_caller_but_no_secret,
-    successful_health_checks_are_logged_at_debug,
-    takes_request_id_of_trusted_proxy,
-    slow_statements_are_logged_without_values,
-    slow_statements_name_their_request,
-    fail2ban_filter_matches_rejected_requests,
-];
+use crate::support::{ANY_PORT, TestApp, entries_of, fetch_url, section, test_on, wait_until};
 
 async fn get(address: impl std::fmt::Display, path: &str) -> (u16, Value) {
     let response = fetch_url(&format!("http://{address}{path}")).await;
@@ -34,6 +19,7 @@ async fn get(address: impl std::fmt::Display, path: &str) -> (u16, Value) {
     (status, response.json().await.unwrap_or_default())
 }
 
+#[test_on(sqlite, postgres)]
 async fn health_checks_need_no_key(app: TestApp) {
     let ok = |name| json!({ "name": name, "status": "ok" });
     let checks = json!([ok("database"), ok("mail_queue"), ok("media")]);
@@ -48,6 +34,7 @@ async fn health_checks_need_no_key(app: TestApp) {
     assert_eq!(get(app.server, "/metrics").await.0, 404);
 }
 
+#[test_on(sqlite, postgres)]
 async fn is_not_ready_without_database(app: TestApp) {
     let other = app.start_second_server(app.state.settings.clone()).await;
     other.state.db.close().await;
@@ -60,6 +47,7 @@ async fn is_not_ready_without_database(app: TestApp) {
     assert_eq!(get(other.server, "/healthz").await.0, 200);
 }
 
+#[test_on(sqlite, postgres)]
 async fn is_not_ready_while_database_rejects_changes(app: TestApp) {
     let other = app.start_second_server(app.state.settings.clone()).await;
     // Stands for a full disk: the check can't write to its table.
@@ -74,6 +62,7 @@ async fn is_not_ready_while_database_rejects_changes(app: TestApp) {
     assert_eq!(get(other.server, "/readyz").await.0, 200);
 }
 
+#[test_on(sqlite, postgres)]
 async fn is_ready_without_media_folder(app: TestApp) {
     let folder = app.state.settings.media.folder().unwrap();
     fs::rename(folder, folder.with_extension("lost")).unwrap();
@@ -87,6 +76,7 @@ async fn is_ready_without_media_folder(app: TestApp) {
     assert_eq!(get(app.server, "/readyz").await.1["checks"][2], json!({ "name": "media", "status": "ok" }));
 }
 
+#[test_on(sqlite, postgres)]
 async fn is_not_ready_while_stopping(app: TestApp) {
     let other = app.start_second_server(app.state.settings.clone()).await;
     let server = other.server;
@@ -104,6 +94,7 @@ async fn is_not_ready_while_stopping(app: TestApp) {
     stopping.await.unwrap();
 }
 
+#[test_on(sqlite, postgres)]
 async fn metrics_count_requests(app: TestApp) {
     let connections = ConnectionLimits { maximum: Some(50), ..ConnectionLimits::default() };
     let listener = Listener { connections, ..ANY_PORT.into() };
@@ -159,6 +150,7 @@ async fn metrics_count_requests(app: TestApp) {
     assert_eq!(get(admin, "/time").await.0, 404);
 }
 
+#[test_on(sqlite, postgres)]
 async fn access_log_names_caller_but_no_secret(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
@@ -194,6 +186,7 @@ async fn access_log_names_caller_but_no_secret(app: TestApp) {
     assert!([&kofi.key, &app.public_key, code].iter().all(|secret| !text.contains(*secret)), "{text}");
 }
 
+#[test_on(sqlite, postgres)]
 async fn successful_health_checks_are_logged_at_debug(app: TestApp) {
     let buffer = LogBuffer::default();
     let listener = Listener { access_log_sample: std::num::NonZeroU64::new(2), ..ANY_PORT.into() };
@@ -223,6 +216,7 @@ async fn successful_health_checks_are_logged_at_debug(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn takes_request_id_of_trusted_proxy(app: TestApp) {
     let limits = LimitSettings { trusted_proxies: "127.0.0.0/8".parse().unwrap(), ..LimitSettings::default() };
     let settings = Settings { limits, ..app.state.settings.clone() };
@@ -237,6 +231,7 @@ async fn takes_request_id_of_trusted_proxy(app: TestApp) {
     assert_ne!(ask(app.server, "from-a-client").await, "from-a-client");
 }
 
+#[test_on(sqlite, postgres)]
 async fn slow_statements_are_logged_without_values(app: TestApp) {
     let buffer = LogBuffer::default();
     let settings = Settings { slow_statement: Some(Duration::from_nanos(1)), ..app.state.settings.clone() };
@@ -253,6 +248,7 @@ async fn slow_statements_are_logged_without_values(app: TestApp) {
     assert!(!buffer.text().contains("ama@example.com"), "{}", buffer.text());
 }
 
+#[test_on(sqlite, postgres)]
 async fn slow_statements_name_their_request(app: TestApp) {
     let buffer = LogBuffer::default();
     let settings = Settings { slow_statement: Some(Duration::from_nanos(1)), ..app.state.settings.clone() };
@@ -269,6 +265,7 @@ async fn slow_statements_name_their_request(app: TestApp) {
 }
 
 /// `packaging/fail2ban/check` runs fail2ban itself.
+#[test_on(sqlite, postgres)]
 async fn fail2ban_filter_matches_rejected_requests(app: TestApp) {
     let buffer = LogBuffer::default();
     let listener = Listener { access_log_sample: std::num::NonZeroU64::new(1), ..ANY_PORT.into() };

@@ -14,23 +14,7 @@ use boxoffice_openapi::Scope;
 use futures::future::join;
 use serde_json::{Value, json};
 
-use crate::support::{Event, Host, RESERVATION_TTL, Rejection, TestApp, entries_of, rejection, section, types};
-
-on_both_databases![
-    fees_depend_on_ticket_price,
-    free_order_is_fulfilled_immediately,
-    partly_free_order_waits_for_payment,
-    names_all_invalid_arguments,
-    contract_limits_order,
-    customers_order_for_themselves_and_staff_for_any_account,
-    key_without_account_must_name_customer,
-    rejects_tickets_not_on_sale,
-    sold_out_section_rejects_whole_order,
-    orders_follow_change_of_section_that_they_wait_for,
-    account_has_at_most_ten_open_orders,
-    section_limits_tickets_per_account,
-    only_valid_tickets_count_for_the_maximum,
-];
+use crate::support::{Event, Host, RESERVATION_TTL, Rejection, TestApp, entries_of, rejection, section, test_on, types};
 
 /// Creates an event of Kofi with sections at these prices, with 100 tickets each.
 async fn create_concert(app: &TestApp, prices: &[f64]) -> Event {
@@ -49,6 +33,7 @@ fn short(section: &str) -> &str {
     &section[section.find("/sections/").unwrap()..]
 }
 
+#[test_on(sqlite, postgres)]
 async fn fees_depend_on_ticket_price(app: TestApp) {
     let steps =
         [(0.0, 0.0), (0.01, 0.99), (50.0, 0.99), (50.01, 1.99), (100.0, 1.99), (150.0, 2.99), (200.0, 3.99), (200.01, 4.99)];
@@ -62,6 +47,7 @@ async fn fees_depend_on_ticket_price(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn free_order_is_fulfilled_immediately(app: TestApp) {
     let event = create_concert(&app, &[0.0, 0.0]).await;
     let ama = app.sign_up("ama").await;
@@ -83,6 +69,7 @@ async fn free_order_is_fulfilled_immediately(app: TestApp) {
     assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (2, 0));
 }
 
+#[test_on(sqlite, postgres)]
 async fn partly_free_order_waits_for_payment(app: TestApp) {
     let event = create_concert(&app, &[0.0, 10.0]).await;
     let ama = app.sign_up("ama").await;
@@ -97,6 +84,7 @@ async fn partly_free_order_waits_for_payment(app: TestApp) {
     assert_eq!(app.get(&ama.key, &event.uri).await.body["popularity"], 3);
 }
 
+#[test_on(sqlite, postgres)]
 async fn names_all_invalid_arguments(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
@@ -130,6 +118,7 @@ async fn names_all_invalid_arguments(app: TestApp) {
     assert_eq!(app.place_order(&kofi.key, json!({ stalls: 30, balcony: 20 })).await.status, 201);
 }
 
+#[test_on(sqlite, postgres)]
 async fn contract_limits_order(app: TestApp) {
     let event = create_concert(&app, &[10.0]).await;
     let ama = app.sign_up("ama").await;
@@ -146,6 +135,7 @@ async fn contract_limits_order(app: TestApp) {
     assert_eq!(rejected.invalid_arguments(), ["-items", "customer"]);
 }
 
+#[test_on(sqlite, postgres)]
 async fn customers_order_for_themselves_and_staff_for_any_account(app: TestApp) {
     let event = create_concert(&app, &[10.0]).await;
     let (ama, yaw) = (app.sign_up("ama").await, app.sign_up("yaw").await);
@@ -169,6 +159,7 @@ async fn customers_order_for_themselves_and_staff_for_any_account(app: TestApp) 
     assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (0, 3));
 }
 
+#[test_on(sqlite, postgres)]
 async fn key_without_account_must_name_customer(app: TestApp) {
     let event = create_concert(&app, &[10.0]).await;
 
@@ -181,6 +172,7 @@ async fn key_without_account_must_name_customer(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn rejects_tickets_not_on_sale(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
@@ -222,6 +214,7 @@ async fn rejects_tickets_not_on_sale(app: TestApp) {
     assert_eq!(rejection(&app.place_order(&kofi.key, json!({ open.sections[0].as_str(): 1 })).await), (409, "host.removed"));
 }
 
+#[test_on(sqlite, postgres)]
 async fn sold_out_section_rejects_whole_order(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[section("Stalls", 10.0, 100), section("VIP", 0.0, 3)]).await;
     let (stalls, vip) = (event.sections[0].as_str(), event.sections[1].as_str());
@@ -247,6 +240,7 @@ pub fn limited_section(name: &str, price: f64, maximum: i64) -> types::SectionCr
     serde_json::from_value(limited).unwrap()
 }
 
+#[test_on(sqlite, postgres)]
 async fn section_limits_tickets_per_account(app: TestApp) {
     let sections = [limited_section("VIP", 10.0, 4), limited_section("Lawn", 0.0, 1), section("Floor", 10.0, 100)];
     let (_, event) = app.sign_up_host("kofi", &sections).await;
@@ -277,6 +271,7 @@ async fn section_limits_tickets_per_account(app: TestApp) {
     assert_eq!(app.sold_and_reserved(lawn).await, (1, 1));
 }
 
+#[test_on(sqlite, postgres)]
 async fn only_valid_tickets_count_for_the_maximum(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[limited_section("VIP", 10.0, 2)]).await;
     let vip = event.sections[0].as_str();
@@ -321,6 +316,7 @@ async fn only_valid_tickets_count_for_the_maximum(app: TestApp) {
     order(50).await;
 }
 
+#[test_on(sqlite, postgres)]
 async fn orders_follow_change_of_section_that_they_wait_for(app: TestApp) {
     app.stop_jobs().await;
     let event = create_concert(&app, &[20.0]).await;
@@ -338,6 +334,7 @@ async fn orders_follow_change_of_section_that_they_wait_for(app: TestApp) {
     assert_eq!(rejection(&rejected), (409, "section.inactive"));
 }
 
+#[test_on(sqlite, postgres)]
 async fn account_has_at_most_ten_open_orders(app: TestApp) {
     let event = create_concert(&app, &[10.0, 0.0]).await;
     let (paid, free) = (event.sections[0].as_str(), event.sections[1].as_str());

@@ -9,10 +9,8 @@ use serde_json::{Value, json};
 
 use crate::advertisements::{advertisement_body, create as create_advertisement, publish};
 use crate::support::{
-    Event, Operation, PASSWORD, TestApp, User, card_payment, entries_of, id_of, operations, rejection, section, types,
+    Event, Operation, PASSWORD, TestApp, User, card_payment, entries_of, id_of, operations, rejection, section, test_on, types,
 };
-
-on_both_databases![pages_of_any_size_form_the_whole_list];
 
 /// The minimum number of entries in every list.
 const MIN_ENTRIES: usize = 3;
@@ -158,6 +156,7 @@ async fn check_ends(app: &TestApp, path: &str) {
     assert_eq!(rejection(&far), (404, "page.past-end"), "{path}");
 }
 
+#[test_on(sqlite, postgres)]
 async fn pages_of_any_size_form_the_whole_list(app: TestApp) {
     let lists: Vec<_> = operations().iter().filter(|operation| operation.is_list()).collect();
     assert!(lists.len() >= 28, "only {}", lists.len());

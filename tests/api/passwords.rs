@@ -20,19 +20,7 @@ use futures::future::join_all;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::support::{ANY_PORT, PASSWORD, Response, SecondServer, TestApp, User, rejection};
-
-on_both_databases![
-    rejects_common_passwords,
-    rejects_own_names_as_password,
-    rejects_password_together_with_other_fields,
-    rejected_password_counts_as_reset_attempt,
-    outdated_hash_is_upgraded_at_login,
-    concurrent_logins_succeed_during_hash_upgrade,
-    overloaded_hashing_returns_unavailable,
-    rejected_change_is_not_hashed,
-    common_passwords_are_configurable,
-];
+use crate::support::{ANY_PORT, PASSWORD, Response, SecondServer, TestApp, User, rejection, test_on};
 
 impl TestApp {
     async fn sign_up_with(&self, password: &str) -> Response {
@@ -67,6 +55,7 @@ fn assert_refused(response: &Response, detail: &str) {
     assert_eq!(response.body["fields"][0]["detail"], detail);
 }
 
+#[test_on(sqlite, postgres)]
 async fn rejects_common_passwords(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let (reset, code) = app.request_code("/resets", "ama@example.com", 1).await;
@@ -90,6 +79,7 @@ async fn rejects_common_passwords(app: TestApp) {
     assert_eq!(app.sign_up_with("password1 and more").await.status, 201);
 }
 
+#[test_on(sqlite, postgres)]
 async fn rejects_own_names_as_password(app: TestApp) {
     let ama = app.sign_up("ama.mensah").await;
     let own = "must not be the account's own username or e-mail address: choose another one";
@@ -104,6 +94,7 @@ async fn rejects_own_names_as_password(app: TestApp) {
     assert_eq!(app.change(&ama, renamed).await.status, 200, "it is her name no more");
 }
 
+#[test_on(sqlite, postgres)]
 async fn rejected_password_counts_as_reset_attempt(app: TestApp) {
     let ama = app.sign_up("ama.mensah").await;
     let (reset, code) = app.request_code("/resets", "ama.mensah@example.com", 1).await;
@@ -123,6 +114,7 @@ async fn rejected_password_counts_as_reset_attempt(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn outdated_hash_is_upgraded_at_login(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let server = app.start_server_with_default_cost().await;
@@ -140,6 +132,7 @@ async fn outdated_hash_is_upgraded_at_login(app: TestApp) {
     assert_eq!(app.hash_of(&ama).await, strong, "once is enough");
 }
 
+#[test_on(sqlite, postgres)]
 async fn concurrent_logins_succeed_during_hash_upgrade(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let server = app.start_server_with_default_cost().await;
@@ -150,6 +143,7 @@ async fn concurrent_logins_succeed_during_hash_upgrade(app: TestApp) {
     assert!(app.hash_of(&ama).await.contains("m=19456"));
 }
 
+#[test_on(sqlite, postgres)]
 async fn overloaded_hashing_returns_unavailable(app: TestApp) {
     app.sign_up("ama").await;
     let platform = start_without_hashing(&app).await;
@@ -179,6 +173,7 @@ async fn start_without_hashing(app: &TestApp) -> RunningApp {
     RunningApp::start(state, ANY_PORT).unwrap()
 }
 
+#[test_on(sqlite, postgres)]
 async fn rejected_change_is_not_hashed(app: TestApp) {
     let ama = app.sign_up("ama").await;
     app.sign_up("kofi").await;
@@ -202,6 +197,7 @@ async fn rejected_change_is_not_hashed(app: TestApp) {
     assert!(app.sign_in("ama", PASSWORD).await.is_ok(), "nothing was changed");
 }
 
+#[test_on(sqlite, postgres)]
 async fn common_passwords_are_configurable(app: TestApp) {
     let passwords = PasswordSettings { allow_common: true, ..app.state.settings.passwords };
     let server = app.start_second_server(Settings { passwords, ..app.state.settings.clone() }).await;
@@ -214,6 +210,7 @@ async fn common_passwords_are_configurable(app: TestApp) {
     assert_eq!(sign_up("ama.mensah", "ama.mensah").await.invalid_arguments(), ["password"], "own names are never allowed");
 }
 
+#[test_on(sqlite, postgres)]
 async fn rejects_password_together_with_other_fields(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let change = json!({ "password": "password1", "dateOfBirth": "2999-01-01" });

@@ -15,33 +15,8 @@ use tokio::time::timeout;
 use super::failures::LogBuffer;
 use crate::support::{
     ANY_PORT, RESERVATION_TTL, Rejection, TestApp, card_payment, fetch_url, id_of, partial_card_payment, rejection, section,
-    wait_until,
+    test_on, wait_until,
 };
-
-on_both_databases![
-    full_payment_fulfills_order,
-    order_is_paid_in_parts,
-    failing_refunds_do_not_block_others,
-    declined_payments_are_limited,
-    rejects_more_than_outstanding_amount,
-    fiftieth_payment_pays_the_rest,
-    order_above_one_million_is_paid_by_amount,
-    declined_payment_keeps_order_open,
-    gateway_failure_leaves_no_payment,
-    charge_with_lost_response_is_cancelled,
-    failed_cancellation_is_retried,
-    response_is_sent_while_gateway_hangs,
-    card_payment_requires_gateway_token,
-    only_staff_record_external_payments,
-    only_open_order_is_paid,
-    payment_belongs_to_one_order,
-    expiry_refunds_payments,
-    failed_refund_is_retried,
-    failed_refund_is_logged,
-    payment_of_crashed_server_is_cancelled,
-    cancellation_after_refund_returns_nothing,
-    payment_completes_after_client_disconnects,
-];
 
 async fn status(app: &TestApp, order: &str) -> String {
     app.read(order).await["status"].as_str().unwrap().to_owned()
@@ -51,6 +26,7 @@ fn is(amount: f64, status: &str) -> (f64, String) {
     (amount, status.to_owned())
 }
 
+#[test_on(sqlite, postgres)]
 async fn full_payment_fulfills_order(app: TestApp) {
     let (ama, event, order) = app.create_order(10).await;
 
@@ -87,6 +63,7 @@ async fn full_payment_fulfills_order(app: TestApp) {
     assert_eq!(app.gateway.total(), 203.98);
 }
 
+#[test_on(sqlite, postgres)]
 async fn order_is_paid_in_parts(app: TestApp) {
     let (ama, event, order) = app.create_order(10).await;
 
@@ -103,6 +80,7 @@ async fn order_is_paid_in_parts(app: TestApp) {
     assert_eq!(app.gateway.total(), 103.98);
 }
 
+#[test_on(sqlite, postgres)]
 async fn fiftieth_payment_pays_the_rest(app: TestApp) {
     let (ama, _, order) = app.create_order(10).await;
     for _ in 0..49 {
@@ -118,6 +96,7 @@ async fn fiftieth_payment_pays_the_rest(app: TestApp) {
     assert_eq!((rest.status, status(&app, &order).await.as_str()), (201, "Fulfilled"));
 }
 
+#[test_on(sqlite, postgres)]
 async fn declined_payments_are_limited(app: TestApp) {
     let (ama, _, order) = app.create_order(10).await;
     let declined = || app.pay(&ama.key, &order, json!({ "method": "card", "token": "tok_decline" }));
@@ -138,6 +117,7 @@ async fn declined_payments_are_limited(app: TestApp) {
     assert_eq!(app.pay(&kiosk, &order, card_payment()).await.status, 201);
 }
 
+#[test_on(sqlite, postgres)]
 async fn rejects_more_than_outstanding_amount(app: TestApp) {
     let (ama, _, order) = app.create_order(10).await;
     assert_eq!(app.pay(&ama.key, &order, partial_card_payment(3.98)).await.status, 201);
@@ -160,6 +140,7 @@ async fn rejects_more_than_outstanding_amount(app: TestApp) {
     assert_eq!(status(&app, &order).await, "Fulfilled");
 }
 
+#[test_on(sqlite, postgres)]
 async fn declined_payment_keeps_order_open(app: TestApp) {
     let (ama, event, order) = app.create_order(10).await;
 
@@ -175,6 +156,7 @@ async fn declined_payment_keeps_order_open(app: TestApp) {
     assert_eq!(app.payments(&order).await, [is(50.0, "Declined"), is(203.98, "Confirmed")]);
 }
 
+#[test_on(sqlite, postgres)]
 async fn gateway_failure_leaves_no_payment(app: TestApp) {
     let (ama, _, order) = app.create_order(10).await;
 
@@ -186,6 +168,7 @@ async fn gateway_failure_leaves_no_payment(app: TestApp) {
     assert_eq!(app.pay(&ama.key, &order, card_payment()).await.body["amount"], 203.98);
 }
 
+#[test_on(sqlite, postgres)]
 async fn charge_with_lost_response_is_cancelled(app: TestApp) {
     let (ama, _, order) = app.create_order(10).await;
     app.gateway.fail_after_charge(true);
@@ -200,6 +183,7 @@ async fn charge_with_lost_response_is_cancelled(app: TestApp) {
     assert_eq!(app.gateway.total(), 203.98);
 }
 
+#[test_on(sqlite, postgres)]
 async fn failed_cancellation_is_retried(app: TestApp) {
     let (ama, _, order) = app.create_order(10).await;
     app.gateway.fail_after_charge(true);
@@ -219,6 +203,7 @@ async fn failed_cancellation_is_retried(app: TestApp) {
     assert_eq!(app.payments(&order).await, [is(203.98, "Confirmed")]);
 }
 
+#[test_on(sqlite, postgres)]
 async fn response_is_sent_while_gateway_hangs(app: TestApp) {
     app.stop_jobs().await;
     let (ama, _, order) = app.create_order(10).await;
@@ -238,6 +223,7 @@ async fn response_is_sent_while_gateway_hangs(app: TestApp) {
     assert_eq!(app.payments(&order).await, [is(203.98, "Confirmed")]);
 }
 
+#[test_on(sqlite, postgres)]
 async fn card_payment_requires_gateway_token(app: TestApp) {
     let (ama, _, order) = app.create_order(10).await;
 
@@ -254,6 +240,7 @@ async fn card_payment_requires_gateway_token(app: TestApp) {
     assert_eq!((app.payments(&order).await, app.gateway.charge_count()), (vec![], 0));
 }
 
+#[test_on(sqlite, postgres)]
 async fn only_staff_record_external_payments(app: TestApp) {
     let (ama, event, order) = app.create_order(10).await;
     let cash = json!({ "method": "external", "reference": "Receipt 7" });
@@ -274,6 +261,7 @@ async fn only_staff_record_external_payments(app: TestApp) {
     assert_eq!(app.gateway.charge_count(), 0);
 }
 
+#[test_on(sqlite, postgres)]
 async fn order_above_one_million_is_paid_by_amount(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("Stalls", 1_000_000.0, 100)]).await;
     let surcharge = json!({ "name": "Door", "priceDelta": 999_999.99 });
@@ -292,6 +280,7 @@ async fn order_above_one_million_is_paid_by_amount(app: TestApp) {
     assert_eq!(status(&app, &order.self_).await, "Fulfilled");
 }
 
+#[test_on(sqlite, postgres)]
 async fn only_open_order_is_paid(app: TestApp) {
     let (ama, event, order) = app.create_order(10).await;
     let cash = json!({ "method": "external", "reference": "Receipt 7" });
@@ -314,6 +303,7 @@ async fn only_open_order_is_paid(app: TestApp) {
     assert_eq!(app.read(&format!("/accounts/{}/tickets", ama.number)).await["total"], 3);
 }
 
+#[test_on(sqlite, postgres)]
 async fn payment_belongs_to_one_order(app: TestApp) {
     let (ama, event, order) = app.create_order(10).await;
     let other = ama.order(&event.sections[0], 1).await.unwrap().self_.clone();
@@ -326,6 +316,7 @@ async fn payment_belongs_to_one_order(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn expiry_refunds_payments(app: TestApp) {
     let (ama, event, order) = app.create_order(10).await;
     app.pay(&ama.key, &order, partial_card_payment(50.0)).await;
@@ -341,6 +332,7 @@ async fn expiry_refunds_payments(app: TestApp) {
     assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (0, 10));
 }
 
+#[test_on(sqlite, postgres)]
 async fn failed_refund_is_retried(app: TestApp) {
     let (ama, _, order) = app.create_order(10).await;
     app.pay(&ama.key, &order, partial_card_payment(50.0)).await;
@@ -360,6 +352,7 @@ async fn failed_refund_is_retried(app: TestApp) {
     assert_eq!(app.gateway.total(), 0.0);
 }
 
+#[test_on(sqlite, postgres)]
 async fn failed_refund_is_logged(app: TestApp) {
     let (ama, _, order) = app.create_order(10).await;
     let payment = app.pay(&ama.key, &order, partial_card_payment(50.0)).await.body["number"].clone();
@@ -379,6 +372,7 @@ async fn failed_refund_is_logged(app: TestApp) {
     );
 }
 
+#[test_on(sqlite, postgres)]
 async fn payment_of_crashed_server_is_cancelled(app: TestApp) {
     let (ama, _, order) = app.create_order(10).await;
     // A server began a payment and crashed after the gateway had taken the money.
@@ -411,6 +405,7 @@ async fn payment_of_crashed_server_is_cancelled(app: TestApp) {
     assert_eq!(status(&app, &order).await, "Fulfilled");
 }
 
+#[test_on(sqlite, postgres)]
 async fn cancellation_after_refund_returns_nothing(app: TestApp) {
     let (ama, _, order) = app.create_order(10).await;
     app.gateway.block();
@@ -439,6 +434,7 @@ async fn cancellation_after_refund_returns_nothing(app: TestApp) {
     assert_eq!((app.gateway.total(), status(&app, &order).await), (203.98, "Fulfilled".into()));
 }
 
+#[test_on(sqlite, postgres)]
 async fn failing_refunds_do_not_block_others(app: TestApp) {
     let (ama, _, order) = app.create_order(10).await;
     // More than one batch of the job.
@@ -456,6 +452,7 @@ async fn failing_refunds_do_not_block_others(app: TestApp) {
     assert_eq!(app.gateway.total(), 25.0, "the last payment was refunded");
 }
 
+#[test_on(sqlite, postgres)]
 async fn payment_completes_after_client_disconnects(app: TestApp) {
     let platform = RunningApp::start_with_admin(Arc::clone(&app.state), ANY_PORT, Some(ANY_PORT.into())).unwrap();
     let admin = platform.admin_address().unwrap();

@@ -8,25 +8,9 @@ use boxoffice_http::error::Result;
 use boxoffice_openapi::Contract;
 use serde_json::json;
 
-use crate::support::{ANY_PORT, TestApp, fetch_url, rejection};
+use crate::support::{ANY_PORT, TestApp, fetch_url, rejection, test_on};
 
-on_both_databases![
-    unknown_path_is_named,
-    wrong_method_lists_allowed_methods,
-    serves_every_path_below_v3,
-    accepts_equivalent_request_forms,
-    allows_any_origin,
-    every_response_has_request_id,
-    media_type_may_have_charset,
-    rejects_non_object_body,
-    missing_body_is_empty_object,
-    rejects_long_list,
-    omits_null_from_error_detail,
-    names_all_errors_in_document_order,
-    checks_run_in_documented_order,
-    panic_returns_server_error,
-];
-
+#[test_on(sqlite, postgres)]
 async fn unknown_path_is_named(app: TestApp) {
     for path in ["/nowhere", "/v3/nowhere", "/v3x", "/docs/x", "/regions/1/2", "/v4/regions"] {
         let response = app.request("GET", path).anonymous().send().await;
@@ -37,6 +21,7 @@ async fn unknown_path_is_named(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn wrong_method_lists_allowed_methods(app: TestApp) {
     for (method, path, allowed) in [
         ("DELETE", "/regions", "GET, HEAD, POST, OPTIONS"),
@@ -50,6 +35,7 @@ async fn wrong_method_lists_allowed_methods(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn serves_every_path_below_v3(app: TestApp) {
     let plain = app.request("GET", "/regions").send().await;
     let versioned = app.request("GET", "/v3/regions").send().await;
@@ -59,6 +45,7 @@ async fn serves_every_path_below_v3(app: TestApp) {
     assert_eq!(plain.body, json!({ "total": 0, "page": 1, "records": 25, "entries": [] }));
 }
 
+#[test_on(sqlite, postgres)]
 async fn accepts_equivalent_request_forms(app: TestApp) {
     let usual = app.request("GET", "/published-events").send().await;
 
@@ -75,6 +62,7 @@ async fn accepts_equivalent_request_forms(app: TestApp) {
     assert_eq!(app.request("get", "/published%2Devents/1").send().await.status, 404);
 }
 
+#[test_on(sqlite, postgres)]
 async fn allows_any_origin(app: TestApp) {
     let preflight = app.request("OPTIONS", "/orders").anonymous().header("Origin", "https://shop.example");
     let preflight = preflight.header("Access-Control-Request-Method", "POST").send().await;
@@ -92,6 +80,7 @@ async fn allows_any_origin(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn every_response_has_request_id(app: TestApp) {
     let found = app.request("GET", "/regions").send().await;
     let rejected = app.request("GET", "/regions").no_key().send().await;
@@ -102,6 +91,7 @@ async fn every_response_has_request_id(app: TestApp) {
     assert_ne!(ids[0], ids[1]);
 }
 
+#[test_on(sqlite, postgres)]
 async fn media_type_may_have_charset(app: TestApp) {
     let request = app.request("POST", "/regions").key(&app.staff.key).header("Content-Type", "Application/JSON; charset=utf-8");
 
@@ -110,6 +100,7 @@ async fn media_type_may_have_charset(app: TestApp) {
     assert_eq!(created.status, 201);
 }
 
+#[test_on(sqlite, postgres)]
 async fn rejects_non_object_body(app: TestApp) {
     for body in ["{", "name", "[]", "\"name\"", "7", "{\"name\": \"Accra\"", "\u{feff}{}"] {
         let response = app.request("POST", "/regions").key(&app.staff.key).header("Content-Type", "application/json");
@@ -119,6 +110,7 @@ async fn rejects_non_object_body(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn missing_body_is_empty_object(app: TestApp) {
     let region = app.create_region().await;
     let staff = &app.staff.key;
@@ -132,6 +124,7 @@ async fn missing_body_is_empty_object(app: TestApp) {
 }
 
 /// The size of the error response is limited, however many items are invalid.
+#[test_on(sqlite, postgres)]
 async fn rejects_long_list(app: TestApp) {
     let body = json!({ "name": "Music", "subcategories": vec![json!({}); 5000] });
     let response = app.post(&app.staff.key, "/categories", &body).await;
@@ -140,6 +133,7 @@ async fn rejects_long_list(app: TestApp) {
     assert!(response.body["fields"][0]["detail"].as_str().unwrap().starts_with("must have at most "), "{}", response.body);
 }
 
+#[test_on(sqlite, postgres)]
 async fn omits_null_from_error_detail(app: TestApp) {
     let body = json!({ "identification": "kofi", "role": "boss" });
     let response = app.post(&app.staff.key, "/lookups", &body).await;
@@ -147,6 +141,7 @@ async fn omits_null_from_error_detail(app: TestApp) {
     assert_eq!(response.body["fields"][0]["detail"], "must be one of: customer, administrator");
 }
 
+#[test_on(sqlite, postgres)]
 async fn names_all_errors_in_document_order(app: TestApp) {
     let venue = |body| app.request("POST", "/venues").key(&app.staff.key).json(&body).send();
 
@@ -161,6 +156,7 @@ async fn names_all_errors_in_document_order(app: TestApp) {
     assert_eq!(mixed.body["error"], text);
 }
 
+#[test_on(sqlite, postgres)]
 async fn checks_run_in_documented_order(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let nowhere = app.request("DELETE", "/nowhere").anonymous().send().await;
@@ -178,6 +174,7 @@ async fn panic_get(_: Ctx) -> Result<()> {
     panic!("a mistake in an endpoint")
 }
 
+#[test_on(sqlite, postgres)]
 async fn panic_returns_server_error(app: TestApp) {
     let contract = json!({ "paths": { "/panics": { "get": { "operationId": "panic_get", "responses": { "500": {} } } } } });
     let mut routes = Routes::new();

@@ -2,18 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Response, TestApp, entries_of, id_of};
-
-on_both_databases![
-    new_account_has_no_preferences,
-    region_is_given_by_id_or_uri,
-    rejects_unknown_region,
-    blank_or_null_region_is_unset,
-    published_events_of_preferred_region_come_first,
-    change_of_preference_changes_list_immediately,
-    deleted_region_is_removed_from_preferences,
-    staff_set_preferences_of_any_account,
-];
+use crate::support::{Response, TestApp, entries_of, id_of, test_on};
 
 async fn put(app: &TestApp, key: &str, number: &str, body: Value) -> Response {
     app.put(key, &format!("/accounts/{number}/preferences"), &body).await
@@ -23,6 +12,7 @@ async fn get(app: &TestApp, key: &str, number: &str) -> Response {
     app.get(key, &format!("/accounts/{number}/preferences")).await
 }
 
+#[test_on(sqlite, postgres)]
 async fn new_account_has_no_preferences(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let account = ama.client.account_get().number(ama.number.as_str()).send().await.unwrap();
@@ -34,6 +24,7 @@ async fn new_account_has_no_preferences(app: TestApp) {
     assert_eq!((unchanged.status, unchanged.body), (200, read.body));
 }
 
+#[test_on(sqlite, postgres)]
 async fn region_is_given_by_id_or_uri(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let (accra, volta) = (app.create_region().await, app.create_region().await);
@@ -48,6 +39,7 @@ async fn region_is_given_by_id_or_uri(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn rejects_unknown_region(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let accra = app.create_region().await;
@@ -60,6 +52,7 @@ async fn rejects_unknown_region(app: TestApp) {
     assert_eq!(get(&app, &ama.key, &ama.number).await.body["region"], id_of(&accra), "nothing was changed");
 }
 
+#[test_on(sqlite, postgres)]
 async fn blank_or_null_region_is_unset(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let accra = app.create_region().await;
@@ -81,6 +74,7 @@ async fn published(app: &TestApp, key: &str, query: &str) -> Vec<String> {
     entries.iter().map(|event| event["self"].as_str().unwrap().to_owned()).collect()
 }
 
+#[test_on(sqlite, postgres)]
 async fn published_events_of_preferred_region_come_first(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
@@ -110,6 +104,7 @@ async fn published_events_of_preferred_region_come_first(app: TestApp) {
     assert_eq!(published(&app, integration.body["key"].as_str().unwrap(), "").await, [c, d, a, b]);
 }
 
+#[test_on(sqlite, postgres)]
 async fn change_of_preference_changes_list_immediately(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
@@ -133,6 +128,7 @@ async fn change_of_preference_changes_list_immediately(app: TestApp) {
     assert_eq!(published(&app, &ama.key, "").await, [first.as_str(), &second], "the venue is in another region");
 }
 
+#[test_on(sqlite, postgres)]
 async fn deleted_region_is_removed_from_preferences(app: TestApp) {
     let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
     let (accra, volta) = (app.create_region().await, app.create_region().await);
@@ -147,6 +143,7 @@ async fn deleted_region_is_removed_from_preferences(app: TestApp) {
     assert_eq!(put(&app, &ama.key, &ama.number, json!({ "region": volta })).await.body["region"], id_of(&volta));
 }
 
+#[test_on(sqlite, postgres)]
 async fn staff_set_preferences_of_any_account(app: TestApp) {
     let (ama, accra) = (app.sign_up("ama").await, app.create_region().await);
 

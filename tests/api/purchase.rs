@@ -1,9 +1,8 @@
 //! A complete purchase, from sign-up to admission.
 
-use crate::support::{Rejection, TestApp, section, types};
+use crate::support::{Rejection, TestApp, section, test_on, types};
 
-on_both_databases![purchase_from_sign_up_to_admission];
-
+#[test_on(sqlite, postgres)]
 async fn purchase_from_sign_up_to_admission(app: TestApp) {
     // Kofi creates an event with free and paid sections.
     let kofi = app.sign_up("kofi").await;

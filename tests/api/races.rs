@@ -6,27 +6,9 @@ use futures::future::{join, join_all};
 use serde_json::json;
 
 use crate::orders::limited_section;
-use crate::support::{Event, RESERVATION_TTL, Response, TestApp, User, card_payment, partial_card_payment, rejection, section};
-
-race_tests![
-    last_tickets_are_sold_once,
-    free_tickets_are_issued_once,
-    orders_of_same_sections_do_not_deadlock,
-    failing_order_does_not_fail_its_batch,
-    expired_reservations_are_sold_once,
-    concurrent_orders_respect_open_order_limit,
-    concurrent_orders_respect_maximum_per_account,
-    concurrent_payments_pay_order_once,
-    concurrent_partial_payments_do_not_exceed_total,
-    concurrent_payments_have_independent_outcomes,
-    failing_payment_does_not_fail_its_batch,
-    failing_admission_does_not_fail_its_batch,
-    payment_of_order_cancelled_meanwhile_is_refunded,
-    payment_of_order_expired_meanwhile_is_refunded,
-    payment_abandoned_by_job_is_refunded,
-    concurrent_cancellation_and_payment_leave_one,
-    concurrent_expiry_and_payment_leave_one,
-];
+use crate::support::{
+    Event, RESERVATION_TTL, Response, TestApp, User, card_payment, partial_card_payment, rejection, section, test_on,
+};
 
 async fn create_concert(app: &TestApp, sections: &[(f64, i64)]) -> Event {
     let kofi = app.sign_up("kofi").await;
@@ -61,6 +43,7 @@ pub fn count_statuses<const N: usize>(responses: &[Response], statuses: [u16; N]
     counts
 }
 
+#[test_on(sqlite, postgres, two_servers)]
 async fn last_tickets_are_sold_once(app: TestApp) {
     let event = create_concert(&app, &[(10.0, 7)]).await;
     let users = sign_up_users(&app, 6).await;
@@ -74,6 +57,7 @@ async fn last_tickets_are_sold_once(app: TestApp) {
     assert_eq!(app.sold_and_reserved(vip).await, (0, 7));
 }
 
+#[test_on(sqlite, postgres, two_servers)]
 async fn free_tickets_are_issued_once(app: TestApp) {
     let event = create_concert(&app, &[(0.0, 7)]).await;
     let users = sign_up_users(&app, 6).await;
@@ -89,6 +73,7 @@ async fn free_tickets_are_issued_once(app: TestApp) {
 }
 
 /// Concurrent orders are committed in one transaction.
+#[test_on(sqlite, postgres, two_servers)]
 async fn failing_order_does_not_fail_its_batch(app: TestApp) {
     app.allow_server_errors();
     let event = create_concert(&app, &[(10.0, 100)]).await;
@@ -103,6 +88,7 @@ async fn failing_order_does_not_fail_its_batch(app: TestApp) {
     assert_eq!(app.sold_and_reserved(floor).await, (0, 22 + 13));
 }
 
+#[test_on(sqlite, postgres, two_servers)]
 async fn orders_of_same_sections_do_not_deadlock(app: TestApp) {
     let event = create_concert(&app, &[(10.0, 12), (10.0, 12), (10.0, 12)]).await;
     let users = sign_up_users(&app, 6).await;
@@ -119,6 +105,7 @@ async fn orders_of_same_sections_do_not_deadlock(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres, two_servers)]
 async fn expired_reservations_are_sold_once(app: TestApp) {
     let event = create_concert(&app, &[(10.0, 6), (10.0, 6)]).await;
     let [a, b] = [0, 1].map(|section| event.sections[section].as_str());
@@ -138,6 +125,7 @@ async fn expired_reservations_are_sold_once(app: TestApp) {
     assert_eq!(app.stored_sold_and_reserved().await, (vec![(0, 6), (0, 6)], 12), "stored counters");
 }
 
+#[test_on(sqlite, postgres, two_servers)]
 async fn concurrent_orders_respect_open_order_limit(app: TestApp) {
     let event = create_concert(&app, &[(10.0, 100)]).await;
     let ama = app.sign_up("ama").await;
@@ -150,6 +138,7 @@ async fn concurrent_orders_respect_open_order_limit(app: TestApp) {
     assert_eq!(app.sold_and_reserved(section).await, (0, 10));
 }
 
+#[test_on(sqlite, postgres, two_servers)]
 async fn concurrent_orders_respect_maximum_per_account(app: TestApp) {
     let sections = [limited_section("Paid", 10.0, 5), limited_section("Free", 0.0, 3)];
     let (_, event) = app.sign_up_host("kofi", &sections).await;
@@ -167,6 +156,7 @@ async fn concurrent_orders_respect_maximum_per_account(app: TestApp) {
     assert_eq!(app.sold_and_reserved(free).await, (4, 0));
 }
 
+#[test_on(sqlite, postgres, two_servers)]
 async fn concurrent_payments_pay_order_once(app: TestApp) {
     let (ama, event, order) = app.create_order(2).await;
     // The second payment starts while the gateway processes the first.
@@ -180,6 +170,7 @@ async fn concurrent_payments_pay_order_once(app: TestApp) {
     assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (2, 0));
 }
 
+#[test_on(sqlite, postgres, two_servers)]
 async fn concurrent_partial_payments_do_not_exceed_total(app: TestApp) {
     let (ama, event, order) = app.create_order(2).await;
     let responses = join_all((0..8).map(|_| app.pay(&ama.key, &order, partial_card_payment(50.0)))).await;
@@ -193,6 +184,7 @@ async fn concurrent_partial_payments_do_not_exceed_total(app: TestApp) {
     assert_eq!(app.read(&format!("/accounts/{}/tickets", ama.number)).await["total"], 2);
 }
 
+#[test_on(sqlite, postgres, two_servers)]
 async fn concurrent_payments_have_independent_outcomes(app: TestApp) {
     let event = create_concert(&app, &[(10.0, 40)]).await;
     let users = sign_up_users(&app, 8).await;
@@ -231,6 +223,7 @@ async fn concurrent_payments_have_independent_outcomes(app: TestApp) {
     app.check_gateway_balance().await;
 }
 
+#[test_on(sqlite, postgres, two_servers)]
 async fn failing_payment_does_not_fail_its_batch(app: TestApp) {
     app.allow_server_errors();
     let event = create_concert(&app, &[(10.0, 40)]).await;
@@ -248,6 +241,7 @@ async fn failing_payment_does_not_fail_its_batch(app: TestApp) {
     app.check_gateway_balance().await;
 }
 
+#[test_on(sqlite, postgres, two_servers)]
 async fn failing_admission_does_not_fail_its_batch(app: TestApp) {
     app.allow_server_errors();
     let event = create_concert(&app, &[(0.0, 40)]).await;
@@ -267,6 +261,7 @@ async fn failing_admission_does_not_fail_its_batch(app: TestApp) {
     assert_eq!(admissions["total"], 23);
 }
 
+#[test_on(sqlite, postgres, two_servers)]
 async fn payment_of_order_cancelled_meanwhile_is_refunded(app: TestApp) {
     let (ama, event, order) = app.create_order(2).await;
     let meanwhile = async || {
@@ -282,6 +277,7 @@ async fn payment_of_order_cancelled_meanwhile_is_refunded(app: TestApp) {
     assert_eq!(app.read(&format!("/accounts/{}/tickets", ama.number)).await["total"], 0);
 }
 
+#[test_on(sqlite, postgres, two_servers)]
 async fn payment_of_order_expired_meanwhile_is_refunded(app: TestApp) {
     let (ama, event, order) = app.create_order(2).await;
     let yaw = app.sign_up("yaw").await;
@@ -301,6 +297,7 @@ async fn payment_of_order_expired_meanwhile_is_refunded(app: TestApp) {
     assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (0, 2), "they are Yaw's");
 }
 
+#[test_on(sqlite, postgres, two_servers)]
 async fn payment_abandoned_by_job_is_refunded(app: TestApp) {
     let (ama, event, order) = app.create_order(2).await;
     let meanwhile = async || {
@@ -318,6 +315,7 @@ async fn payment_abandoned_by_job_is_refunded(app: TestApp) {
     assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (2, 0));
 }
 
+#[test_on(sqlite, postgres, two_servers)]
 async fn concurrent_cancellation_and_payment_leave_one(app: TestApp) {
     let event = create_concert(&app, &[(10.0, 20)]).await;
     let ama = app.sign_up("ama").await;
@@ -342,6 +340,7 @@ async fn concurrent_cancellation_and_payment_leave_one(app: TestApp) {
     assert!((app.gateway.total() - expected).abs() < 0.001, "{} is kept for {fulfilled} orders", app.gateway.total());
 }
 
+#[test_on(sqlite, postgres, two_servers)]
 async fn concurrent_expiry_and_payment_leave_one(app: TestApp) {
     let event = create_concert(&app, &[(10.0, 20)]).await;
     let users = sign_up_users(&app, 4).await;

@@ -10,9 +10,7 @@ use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
-use crate::support::{Event, RESERVATION_TTL, Response, TestApp, User, card_payment, check_invariants, id_of, section};
-
-on_both_databases![random_actions_keep_invariants];
+use crate::support::{Event, RESERVATION_TTL, Response, TestApp, User, card_payment, check_invariants, id_of, section, test_on};
 
 const STEPS: usize = 150;
 
@@ -54,6 +52,7 @@ fn cents(value: &Value) -> i64 {
     (value.as_f64().unwrap() * 100.0).round() as i64
 }
 
+#[test_on(sqlite, postgres)]
 async fn random_actions_keep_invariants(app: TestApp) {
     let seed = env::var("BOXOFFICE_WALK").ok().and_then(|seed| seed.parse().ok()).unwrap_or_else(rand::random::<u64>);
     eprintln!("BOXOFFICE_WALK={seed}");

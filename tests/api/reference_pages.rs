@@ -6,21 +6,9 @@ use reqwest::redirect::Policy;
 use reqwest::{Method, StatusCode};
 use serde_json::Value;
 
-use crate::support::{TestApp, fetch_url, operations};
+use crate::support::{TestApp, fetch_url, operations, test_on};
 
-on_both_databases![
-    pages_need_neither_key_nor_version,
-    slash_after_reference_leads_to_it,
-    texts_have_enough_contrast,
-    style_sheet_has_each_color_of_the_reference,
-    pages_allow_scripts_of_this_server_only,
-    known_page_is_not_sent_again,
-    document_is_the_contract_with_code_samples,
-    document_is_the_same_in_yaml,
-    reference_loads_files_that_exist,
-    page_of_mail_links_is_the_same_for_all,
-];
-
+#[test_on(sqlite, postgres)]
 async fn pages_need_neither_key_nor_version(app: TestApp) {
     for (path, media_type) in [
         ("/", "text/html; charset=utf-8"),
@@ -49,6 +37,7 @@ async fn pages_need_neither_key_nor_version(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn slash_after_reference_leads_to_it(app: TestApp) {
     let url = format!("{}/docs/", app.address);
     let client = reqwest::Client::builder().redirect(Policy::none()).build().unwrap();
@@ -87,6 +76,7 @@ fn luminance(color: &str) -> f64 {
     0.2126 * channel(1) + 0.7152 * channel(3) + 0.0722 * channel(5)
 }
 
+#[test_on(sqlite, postgres)]
 async fn texts_have_enough_contrast(app: TestApp) {
     // The colors of methods, and those of the heads of their operations.
     let methods = ["blue", "green", "orange", "yellow", "red", "purple", "gray"].map(|color| (color, format!("light-{color}")));
@@ -115,6 +105,7 @@ async fn texts_have_enough_contrast(app: TestApp) {
 }
 
 /// Otherwise a color of the reference's script would be shown, which does not know the color scheme.
+#[test_on(sqlite, postgres)]
 async fn style_sheet_has_each_color_of_the_reference(app: TestApp) {
     // Sizes, and the header, which the page does not have.
     let others =
@@ -130,6 +121,7 @@ async fn style_sheet_has_each_color_of_the_reference(app: TestApp) {
     assert_ne!(light["--bg"], dark["--bg"]);
 }
 
+#[test_on(sqlite, postgres)]
 async fn pages_allow_scripts_of_this_server_only(app: TestApp) {
     for path in ["/", "/docs"] {
         let response = app.fetch(path).await;
@@ -151,6 +143,7 @@ async fn pages_allow_scripts_of_this_server_only(app: TestApp) {
     assert_eq!(response.header("content-security-policy"), "default-src 'none'; frame-ancestors 'none'");
 }
 
+#[test_on(sqlite, postgres)]
 async fn known_page_is_not_sent_again(app: TestApp) {
     for path in ["/", "/docs", "/docs/explorer.js", "/openapi.json", "/openapi.yaml"] {
         let first = app.fetch(path).await;
@@ -166,6 +159,7 @@ async fn known_page_is_not_sent_again(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn document_is_the_contract_with_code_samples(app: TestApp) {
     let mut document: Value = app.fetch("/openapi.json").await.json().await.unwrap();
     assert_eq!(document["servers"][0]["url"], app.state.settings.public_url);
@@ -190,6 +184,7 @@ async fn document_is_the_contract_with_code_samples(app: TestApp) {
     assert_eq!(document, boxoffice::contract::load().unwrap().document);
 }
 
+#[test_on(sqlite, postgres)]
 async fn document_is_the_same_in_yaml(app: TestApp) {
     let json: Value = app.fetch("/openapi.json").await.json().await.unwrap();
     let yaml: Value = serde_yaml_ng::from_str(&app.fetch("/openapi.yaml").await.text().await.unwrap()).unwrap();
@@ -197,6 +192,7 @@ async fn document_is_the_same_in_yaml(app: TestApp) {
     assert_eq!(yaml, json);
 }
 
+#[test_on(sqlite, postgres)]
 async fn reference_loads_files_that_exist(app: TestApp) {
     for page in ["/", "/docs"] {
         let html = app.fetch(page).await.text().await.unwrap();
@@ -213,6 +209,7 @@ async fn reference_loads_files_that_exist(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn page_of_mail_links_is_the_same_for_all(app: TestApp) {
     let response = app.fetch("/open?to=/orders/17630000000004").await;
 

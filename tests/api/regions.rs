@@ -2,14 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{TestApp, rejection, section};
-
-on_both_databases![
-    region_has_icon_of_country,
-    update_keeps_omitted_properties,
-    region_is_active_with_future_listed_event,
-    deletes_region_without_venues,
-];
+use crate::support::{TestApp, rejection, section, test_on};
 
 async fn made(app: &TestApp, name: &str) -> String {
     let created = app.post(&app.staff.key, "/regions", json!({ "name": name, "country": "Ghana" })).await;
@@ -22,6 +15,7 @@ async fn listed(app: &TestApp, query: &str) -> Vec<String> {
     app.list(&app.public_key, &format!("/regions?{query}"), "self").await
 }
 
+#[test_on(sqlite, postgres)]
 async fn region_has_icon_of_country(app: TestApp) {
     let abidjan = json!({ "name": "Abidjan", "country": "Côte d'Ivoire", "district": "Lagunes", "city": "Abidjan" });
 
@@ -41,6 +35,7 @@ async fn region_has_icon_of_country(app: TestApp) {
     assert_eq!(app.request("GET", icon).send().await.status, 200, "{icon}");
 }
 
+#[test_on(sqlite, postgres)]
 async fn update_keeps_omitted_properties(app: TestApp) {
     let body = json!({ "name": "Lomé", "country": "Ghana", "district": "Maritime", "city": "Lomé" });
     let before = app.post(&app.staff.key, "/regions", body).await.body;
@@ -53,6 +48,7 @@ async fn update_keeps_omitted_properties(app: TestApp) {
     assert_eq!((after.status, after.body), (200, expected));
 }
 
+#[test_on(sqlite, postgres)]
 async fn region_is_active_with_future_listed_event(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let host = app.create_host(&ama).await;
@@ -71,6 +67,7 @@ async fn region_is_active_with_future_listed_event(app: TestApp) {
     assert!(listed(&app, "active=true").await.is_empty());
 }
 
+#[test_on(sqlite, postgres)]
 async fn deletes_region_without_venues(app: TestApp) {
     let venue = app.create_venue().await;
     let venue = app.request("GET", &venue).send().await;

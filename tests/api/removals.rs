@@ -14,23 +14,19 @@ use std::collections::BTreeSet;
 use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
-use crate::support::{Call, RESERVATION_TTL, Response, TestApp, card_payment, operations, race_rounds, rejection, section};
+use crate::support::{
+    Call, RESERVATION_TTL, Response, TestApp, card_payment, operations, race_rounds, rejection, section, test_on,
+};
 use fixtures::Fixtures;
 use references::{FIXED_FOREIGN_KEYS, INDEPENDENT_OPERATIONS, REFERENCES, Reference};
 use requests::prepare;
-
-on_both_databases![
-    requests_survive_removal_of_their_resources,
-    every_foreign_key_is_tested,
-    orders_of_removed_section_do_not_affect_others,
-    payment_for_deleted_event_is_refunded,
-];
 
 /// Returns how often each reference is tested. The window of a race is a few milliseconds, so a single round may miss it.
 fn rounds() -> usize {
     race_rounds(5, 20)
 }
 
+#[test_on(sqlite, postgres)]
 async fn requests_survive_removal_of_their_resources(app: TestApp) {
     let fixtures = Fixtures::create(&app).await;
     for reference in REFERENCES {
@@ -66,6 +62,7 @@ fn check(reference: &Reference, responses: &[Response], removal: &Response) {
 }
 
 /// Orders that arrive together are executed in one batch. One order in four is for an event that is being removed.
+#[test_on(sqlite, postgres)]
 async fn orders_of_removed_section_do_not_affect_others(app: TestApp) {
     let fixtures = Fixtures::create(&app).await;
     for round in 0..rounds() * 2 {
@@ -95,6 +92,7 @@ async fn orders_of_removed_section_do_not_affect_others(app: TestApp) {
 }
 
 /// A foreign key that no test covers may be violated by a request, which would then fail with a 500.
+#[test_on(sqlite, postgres)]
 async fn every_foreign_key_is_tested(app: TestApp) {
     let mut reader = app.state.db.read().await.unwrap();
     let select = if reader.is_postgres() {
@@ -129,6 +127,7 @@ fn every_operation_is_listed() {
 }
 
 /// The reservations have ended for the server that deletes the event, whose clock is ahead.
+#[test_on(sqlite, postgres)]
 async fn payment_for_deleted_event_is_refunded(app: TestApp) {
     let (kofi, ama, deleted) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
     let kept = app.create_listed_event(&deleted.host, &[section("Floor", 30.0, 10)]).await;

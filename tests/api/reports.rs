@@ -5,20 +5,7 @@ use std::time::Duration;
 use boxoffice::kernel::types::clock::Timestamp;
 use serde_json::{Value, json};
 
-use crate::support::{Event, Host, TestApp, User, id_of, partial_card_payment, rejection, section};
-
-on_both_databases![
-    host_without_sales_has_zero_totals,
-    counts_fulfilled_orders_only,
-    order_of_several_hosts_counts_for_each,
-    excludes_returned_and_void_tickets,
-    includes_redeemed_and_transferred_tickets,
-    groups_sales_by_fulfillment_time,
-    accepts_period_with_or_without_zone,
-    reports_sales_of_section,
-    rejects_invalid_queries,
-    events_of_removed_host_are_reported,
-];
+use crate::support::{Event, Host, TestApp, User, id_of, partial_card_payment, rejection, section, test_on};
 
 /// Creates an event of Kofi: stalls at 100.00 with a fee of 1.99, a balcony at 20.00 with a fee of 0.99, a free lawn.
 async fn create_concert(app: &TestApp, host: &Host) -> Event {
@@ -35,6 +22,7 @@ fn sales_figures(units: i64, sales: f64, fees: f64) -> Value {
     json!({ "units": units, "sales": sales, "fees": fees })
 }
 
+#[test_on(sqlite, postgres)]
 async fn host_without_sales_has_zero_totals(app: TestApp) {
     let (kofi, empty) = app.sign_up_host_with_draft("kofi").await;
     let event = create_concert(&app, &empty.host).await;
@@ -54,6 +42,7 @@ async fn host_without_sales_has_zero_totals(app: TestApp) {
     assert_eq!(sales["breakdown"], json!({ "Stalls": zeros, "Balcony": zeros, "Lawn": zeros }));
 }
 
+#[test_on(sqlite, postgres)]
 async fn counts_fulfilled_orders_only(app: TestApp) {
     let (kofi, ama, yaw) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("yaw").await);
     let host = app.create_host(&kofi).await;
@@ -84,6 +73,7 @@ async fn counts_fulfilled_orders_only(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn order_of_several_hosts_counts_for_each(app: TestApp) {
     let (kofi, esi, ama) = (app.sign_up("kofi").await, app.sign_up("esi").await, app.sign_up("ama").await);
     let (his, hers) = (app.create_host(&kofi).await, app.create_host(&esi).await);
@@ -107,6 +97,7 @@ async fn order_of_several_hosts_counts_for_each(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn excludes_returned_and_void_tickets(app: TestApp) {
     let (kofi, ama, yaw) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("yaw").await);
     let host = app.create_host(&kofi).await;
@@ -132,6 +123,7 @@ async fn excludes_returned_and_void_tickets(app: TestApp) {
     assert_eq!(counts().await, [0.0; 5]);
 }
 
+#[test_on(sqlite, postgres)]
 async fn includes_redeemed_and_transferred_tickets(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
@@ -154,6 +146,7 @@ fn exactly(time: Timestamp) -> String {
     format!("{}.{:06}Z", time.format_rfc3339().trim_end_matches("+00:00"), time.0 % 1_000_000)
 }
 
+#[test_on(sqlite, postgres)]
 async fn groups_sales_by_fulfillment_time(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = create_concert(&app, &app.create_host(&kofi).await).await;
@@ -193,6 +186,7 @@ async fn groups_sales_by_fulfillment_time(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn accepts_period_with_or_without_zone(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = create_concert(&app, &app.create_host(&kofi).await).await;
@@ -211,6 +205,7 @@ async fn accepts_period_with_or_without_zone(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn reports_sales_of_section(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
@@ -231,6 +226,7 @@ async fn reports_sales_of_section(app: TestApp) {
     assert_eq!(lawn, json!({ "units": 0, "sales": 0.0, "fees": 0.0, "breakdown": { "Lawn": sales_figures(0, 0.0, 0.0) } }));
 }
 
+#[test_on(sqlite, postgres)]
 async fn rejects_invalid_queries(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
@@ -258,6 +254,7 @@ async fn rejects_invalid_queries(app: TestApp) {
     assert_eq!(app.get(&kofi.key, &format!("{}/sales?{same}", event.uri)).await.status, 200);
 }
 
+#[test_on(sqlite, postgres)]
 async fn events_of_removed_host_are_reported(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;

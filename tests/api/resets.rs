@@ -5,29 +5,12 @@ use std::time::Duration;
 use futures::future::join_all;
 use serde_json::json;
 
-use crate::support::{PASSWORD, Rejection, TestApp, rejection, types};
+use crate::support::{PASSWORD, Rejection, TestApp, rejection, test_on, types};
 use crate::verifications::different_code;
-
-on_both_databases![
-    resets_password_with_mailed_code,
-    reset_ends_sessions_but_no_integrations,
-    unknown_reset_is_not_found,
-    rejects_invalid_reset,
-    wrong_codes_exhaust_reset,
-    attempts_are_limited_across_codes,
-    daily_limit_hides_whether_code_is_correct,
-    password_change_ends_open_reset,
-    reset_expires_after_fifteen_minutes,
-    newer_reset_replaces_earlier_ones,
-    reset_ends_those_requested_from_other_addresses,
-    reset_for_former_email_is_rejected,
-    reset_does_not_activate_account,
-];
-
-race_tests![concurrent_resets_succeed_once];
 
 const NEW: &str = "another horse entirely";
 
+#[test_on(sqlite, postgres)]
 async fn resets_password_with_mailed_code(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let (uri, code) = app.request_code("/resets", "Ama@Example.com", 1).await;
@@ -46,6 +29,7 @@ async fn resets_password_with_mailed_code(app: TestApp) {
     assert!(app.sign_in("ama", NEW).await.is_ok());
 }
 
+#[test_on(sqlite, postgres)]
 async fn reset_ends_sessions_but_no_integrations(app: TestApp) {
     let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
     let other = app.sign_in("ama", PASSWORD).await.unwrap();
@@ -62,6 +46,7 @@ async fn reset_ends_sessions_but_no_integrations(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn unknown_reset_is_not_found(app: TestApp) {
     app.sign_up("ama").await;
     let (verification, code) = app.request_code("/verifications", "ama@example.com", 1).await;
@@ -77,6 +62,7 @@ async fn unknown_reset_is_not_found(app: TestApp) {
     assert!(app.sign_in("ama", PASSWORD).await.is_ok(), "a verification's code is none for a password");
 }
 
+#[test_on(sqlite, postgres)]
 async fn rejects_invalid_reset(app: TestApp) {
     app.sign_up("ama").await;
     let (uri, code) = app.request_code("/resets", "ama@example.com", 1).await;
@@ -89,6 +75,7 @@ async fn rejects_invalid_reset(app: TestApp) {
     assert_eq!(app.submit_code(&uri, json!({ "code": code, "password": NEW })).await.status, 200, "neither was a try");
 }
 
+#[test_on(sqlite, postgres)]
 async fn wrong_codes_exhaust_reset(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let (uri, code) = app.request_code("/resets", "ama@example.com", 1).await;
@@ -105,6 +92,7 @@ async fn wrong_codes_exhaust_reset(app: TestApp) {
     assert_eq!(app.get(&ama.key, "/time").await.status, 200);
 }
 
+#[test_on(sqlite, postgres)]
 async fn reset_expires_after_fifteen_minutes(app: TestApp) {
     app.sign_up("ama").await;
     let (uri, code) = app.request_code("/resets", "ama@example.com", 1).await;
@@ -117,6 +105,7 @@ async fn reset_expires_after_fifteen_minutes(app: TestApp) {
     assert!(app.sign_in("ama", PASSWORD).await.is_ok());
 }
 
+#[test_on(sqlite, postgres)]
 async fn newer_reset_replaces_earlier_ones(app: TestApp) {
     app.sign_up("ama").await;
     let (first, first_code) = app.request_code("/resets", "ama@example.com", 1).await;
@@ -130,6 +119,7 @@ async fn newer_reset_replaces_earlier_ones(app: TestApp) {
 }
 
 /// Codes that are requested from a known address don't replace those from other addresses.
+#[test_on(sqlite, postgres)]
 async fn reset_ends_those_requested_from_other_addresses(app: TestApp) {
     app.sign_up("ama").await;
     let (first, first_code) = app.request_code("/resets", "ama@example.com", 1).await;
@@ -146,6 +136,7 @@ async fn reset_ends_those_requested_from_other_addresses(app: TestApp) {
     assert!(app.sign_in("ama", NEW).await.is_ok());
 }
 
+#[test_on(sqlite, postgres)]
 async fn reset_for_former_email_is_rejected(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let (uri, code) = app.request_code("/resets", "ama@example.com", 1).await;
@@ -158,6 +149,7 @@ async fn reset_for_former_email_is_rejected(app: TestApp) {
     assert!(app.sign_in("ama", PASSWORD).await.is_ok());
 }
 
+#[test_on(sqlite, postgres)]
 async fn reset_does_not_activate_account(app: TestApp) {
     let ama = app.sign_up("ama").await;
     app.execute("update accounts set activated = false where number = $1", &ama.number).await;
@@ -169,6 +161,7 @@ async fn reset_does_not_activate_account(app: TestApp) {
     assert_eq!(app.sign_in("ama", NEW).await.rejection(), (403, "account.deactivated".to_owned()));
 }
 
+#[test_on(sqlite, postgres, two_servers)]
 async fn concurrent_resets_succeed_once(app: TestApp) {
     app.sign_up("ama").await;
     let (uri, code) = app.request_code("/resets", "ama@example.com", 1).await;
@@ -184,6 +177,7 @@ async fn concurrent_resets_succeed_once(app: TestApp) {
     assert_eq!(statuses, [200, 409, 409, 409]);
 }
 
+#[test_on(sqlite, postgres)]
 async fn attempts_are_limited_across_codes(app: TestApp) {
     app.sign_up("ama").await;
     app.sign_up("kofi").await;
@@ -209,6 +203,7 @@ async fn attempts_are_limited_across_codes(app: TestApp) {
     assert_eq!(app.submit_code(&uri, json!({ "code": code, "password": NEW })).await.status, 200);
 }
 
+#[test_on(sqlite, postgres)]
 async fn daily_limit_hides_whether_code_is_correct(app: TestApp) {
     app.sign_up("ama").await;
     let (open, open_code) = app.request_code("/resets", "ama@example.com", 1).await;
@@ -232,6 +227,7 @@ async fn daily_limit_hides_whether_code_is_correct(app: TestApp) {
     assert!(app.sign_in("ama", PASSWORD).await.is_ok());
 }
 
+#[test_on(sqlite, postgres)]
 async fn password_change_ends_open_reset(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let (reset, reset_code) = app.request_code("/resets", "ama@example.com", 1).await;

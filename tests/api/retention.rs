@@ -14,18 +14,8 @@ use futures::future::join;
 use serde_json::{Value, json};
 
 use crate::admin_commands;
-use crate::support::{DAY, TestApp, card_payment, entries_of, section};
+use crate::support::{DAY, TestApp, card_payment, entries_of, section, test_on};
 use crate::tokens::{create_token, global_token, redeemer_key};
-
-on_both_databases![
-    deletes_what_is_no_longer_needed,
-    deletes_keys_of_gates_after_the_event,
-    old_audit_entries_are_written_to_files,
-    keeps_everything_after_a_wrong_clock,
-    keeps_everything_while_clock_differs_from_database,
-    start_much_later_keeps_for_a_day_what_had_not_expired,
-    time_after_a_long_stop_can_be_confirmed,
-];
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
@@ -48,6 +38,7 @@ async fn open(app: &TestApp, retention: RetentionSettings) -> Arc<App> {
         .unwrap()
 }
 
+#[test_on(sqlite, postgres)]
 async fn deletes_what_is_no_longer_needed(app: TestApp) {
     let retention = RetentionSettings { unpaid_orders: Some(DAY * 2), ..app.state.settings.retention.clone() };
     let server = open(&app, retention).await;
@@ -93,6 +84,7 @@ async fn deletes_what_is_no_longer_needed(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn deletes_keys_of_gates_after_the_event(app: TestApp) {
     let server = open(&app, app.state.settings.retention.clone()).await;
     let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 0.0, 10)]).await;
@@ -118,6 +110,7 @@ async fn deletes_keys_of_gates_after_the_event(app: TestApp) {
     assert_eq!(app.scalar::<i64>("select count(*) from api_keys where kind = 'admission'").await, 0);
 }
 
+#[test_on(sqlite, postgres)]
 async fn old_audit_entries_are_written_to_files(app: TestApp) {
     // The entries are of the day before yesterday.
     app.state.clock.rewind(DAY * 2);
@@ -159,6 +152,7 @@ async fn old_audit_entries_are_written_to_files(app: TestApp) {
     assert_eq!(cutoff, 0, "entries can't be deleted outside of the job");
 }
 
+#[test_on(sqlite, postgres)]
 async fn keeps_everything_after_a_wrong_clock(app: TestApp) {
     app.sign_up("ama").await;
     app.request("POST", "/verifications").json(&json!({ "email": "ama@example.com" })).send().await;
@@ -172,6 +166,7 @@ async fn keeps_everything_after_a_wrong_clock(app: TestApp) {
 }
 
 /// No server has run before. SQLite has no clock of its own to compare the machine's with.
+#[test_on(sqlite, postgres)]
 async fn keeps_everything_while_clock_differs_from_database(app: TestApp) {
     app.sign_up("ama").await;
     app.request("POST", "/verifications").json(&json!({ "email": "ama@example.com" })).send().await;
@@ -207,6 +202,7 @@ async fn request_codes_before_stop(app: &TestApp) {
     app.execute_sql("update clock_state set last_seen = last_seen - 172800000000").await;
 }
 
+#[test_on(sqlite, postgres)]
 async fn start_much_later_keeps_for_a_day_what_had_not_expired(app: TestApp) {
     request_codes_before_stop(&app).await;
 
@@ -225,6 +221,7 @@ async fn start_much_later_keeps_for_a_day_what_had_not_expired(app: TestApp) {
     assert_eq!((run_job(&app, &["purge stored responses"]), run_job(&app, &["apply the retention"])), (json!(3), json!(1)));
 }
 
+#[test_on(sqlite, postgres)]
 async fn time_after_a_long_stop_can_be_confirmed(app: TestApp) {
     request_codes_before_stop(&app).await;
 

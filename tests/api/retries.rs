@@ -16,28 +16,8 @@ use sha2::{Digest, Sha256};
 
 use crate::races::count_statuses;
 use crate::support::{
-    ANY_PORT, DAY, PASSWORD, Request, Response, TestApp, User, card_payment, partial_card_payment, rejection, section,
+    ANY_PORT, DAY, PASSWORD, Request, Response, TestApp, User, card_payment, partial_card_payment, rejection, section, test_on,
 };
-
-on_both_databases![
-    equivalent_requests_are_replayed,
-    idempotency_key_belongs_to_caller,
-    stored_response_belongs_to_api_key,
-    validates_idempotency_key,
-    rejection_is_replayed,
-    declined_payment_is_replayed,
-    gateway_failure_can_be_retried,
-    response_is_stored_for_a_day,
-    stored_response_contains_no_secret,
-    different_request_with_same_key_is_rejected,
-    duplicate_on_second_server_has_one_effect,
-    concurrent_duplicates_have_one_effect,
-    payment_of_crashed_server_is_repeated,
-    late_failure_keeps_stored_response,
-    change_without_stored_response_is_rolled_back,
-];
-
-on_two_servers![duplicate_that_waits_for_claim_is_replayed, different_request_that_waits_for_claim_is_rejected];
 
 /// Builds a zone. Names of zones are not unique.
 fn zone() -> Value {
@@ -61,6 +41,7 @@ async fn pay(app: &TestApp, user: &User, order: &str, key: &str, payment: Value)
     request.json(&payment).send().await
 }
 
+#[test_on(sqlite, postgres)]
 async fn equivalent_requests_are_replayed(app: TestApp) {
     let first = make_zone(&app, "one", zone()).await;
 
@@ -79,6 +60,7 @@ async fn equivalent_requests_are_replayed(app: TestApp) {
     assert_eq!(app.scalar::<i64>("select count(*) from zones").await, 1);
 }
 
+#[test_on(sqlite, postgres)]
 async fn idempotency_key_belongs_to_caller(app: TestApp) {
     let lookup = async |key: &str, user: &str| {
         let body = json!({ "identification": user });
@@ -95,6 +77,7 @@ async fn idempotency_key_belongs_to_caller(app: TestApp) {
 }
 
 /// Stored responses are encrypted with the API key: replacing the owner in the database gives no access.
+#[test_on(sqlite, postgres)]
 async fn stored_response_belongs_to_api_key(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let look_up = async |key: &str| {
@@ -114,6 +97,7 @@ async fn stored_response_belongs_to_api_key(app: TestApp) {
     assert_eq!(rejection(&stolen), (422, "idempotency.other-request"), "{}", stolen.body);
 }
 
+#[test_on(sqlite, postgres)]
 async fn validates_idempotency_key(app: TestApp) {
     for wrong in ["", "two words", &"x".repeat(256)] {
         let rejected = make_zone(&app, wrong, zone()).await;
@@ -122,6 +106,7 @@ async fn validates_idempotency_key(app: TestApp) {
     assert_eq!(make_zone(&app, &"x".repeat(255), zone()).await.status, 201);
 }
 
+#[test_on(sqlite, postgres)]
 async fn rejection_is_replayed(app: TestApp) {
     let (ama, event, order) = app.create_order(2).await;
     let esi = app.sign_up("esi").await;
@@ -139,6 +124,7 @@ async fn rejection_is_replayed(app: TestApp) {
     assert_eq!((anew.status, is_replayed(&anew)), (201, false));
 }
 
+#[test_on(sqlite, postgres)]
 async fn declined_payment_is_replayed(app: TestApp) {
     let (ama, _, order) = app.create_order(2).await;
     let declined = json!({ "method": "card", "token": "tok_decline" });
@@ -151,6 +137,7 @@ async fn declined_payment_is_replayed(app: TestApp) {
     assert_eq!(app.payments(&order).await, [(203.98, "Declined".to_owned())]);
 }
 
+#[test_on(sqlite, postgres)]
 async fn gateway_failure_can_be_retried(app: TestApp) {
     let (ama, _, order) = app.create_order(2).await;
     app.gateway.fail_after_charge(true);
@@ -166,6 +153,7 @@ async fn gateway_failure_can_be_retried(app: TestApp) {
     assert_eq!(app.gateway.total(), 203.98);
 }
 
+#[test_on(sqlite, postgres)]
 async fn response_is_stored_for_a_day(app: TestApp) {
     let first = make_zone(&app, "one", zone()).await;
     app.advance_clock(DAY - Duration::from_secs(60));
@@ -182,6 +170,7 @@ async fn response_is_stored_for_a_day(app: TestApp) {
     assert_eq!(app.scalar::<i64>("select count(*) from idempotency").await, 0);
 }
 
+#[test_on(sqlite, postgres)]
 async fn stored_response_contains_no_secret(app: TestApp) {
     app.sign_up("ama").await;
     let log_in = || app.request("POST", "/sessions").header("Idempotency-Key", "a-key-of-my-own");
@@ -218,6 +207,7 @@ async fn stored_response_contains_no_secret(app: TestApp) {
 }
 
 /// More requests than the database has connections.
+#[test_on(sqlite, postgres)]
 async fn different_request_with_same_key_is_rejected(app: TestApp) {
     let keys: Vec<String> = (0..40).map(|number| format!("key-{number}")).collect();
     let created = join_all(keys.iter().map(|key| make_zone(&app, key, zone()))).await;
@@ -229,6 +219,7 @@ async fn different_request_with_same_key_is_rejected(app: TestApp) {
     assert_eq!(app.scalar::<i64>("select count(*) from zones").await, 40);
 }
 
+#[test_on(sqlite, postgres)]
 async fn duplicate_on_second_server_has_one_effect(app: TestApp) {
     let second_server = app.start_second_server(app.state.settings.clone()).await;
     for round in 0..8 {
@@ -261,6 +252,7 @@ async fn claim_twice(app: &TestApp, first: Request, second: Request) -> [Respons
     [first, second]
 }
 
+#[test_on(two_servers)]
 async fn duplicate_that_waits_for_claim_is_replayed(app: TestApp) {
     let [ama, esi, kofi] = [app.sign_up("ama").await, app.sign_up("esi").await, app.sign_up("kofi").await];
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 2)]).await;
@@ -287,6 +279,7 @@ async fn duplicate_that_waits_for_claim_is_replayed(app: TestApp) {
     assert_eq!(app.scalar::<i64>(records).await, 3, "a replay has no record");
 }
 
+#[test_on(two_servers)]
 async fn different_request_that_waits_for_claim_is_rejected(app: TestApp) {
     let request = |width: i64| {
         let zone = json!({ "name": "Sidebar", "width": width, "height": 250 });
@@ -303,6 +296,7 @@ async fn different_request_that_waits_for_claim_is_rejected(app: TestApp) {
     assert_eq!(audited().await - before, 2, "the success and the rejection");
 }
 
+#[test_on(sqlite, postgres)]
 async fn concurrent_duplicates_have_one_effect(app: TestApp) {
     let responses = join_all((0..20).map(|_| make_zone(&app, "one", zone()))).await;
 
@@ -373,6 +367,7 @@ impl DuplicatePayment {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn payment_of_crashed_server_is_repeated(app: TestApp) {
     let paid = pay_twice(&app, || ()).await;
 
@@ -380,6 +375,7 @@ async fn payment_of_crashed_server_is_repeated(app: TestApp) {
     paid.check(&app).await;
 }
 
+#[test_on(sqlite, postgres)]
 async fn late_failure_keeps_stored_response(app: TestApp) {
     let paid = pay_twice(&app, || app.gateway.fail_after_charge(true)).await;
     app.gateway.fail_after_charge(false);
@@ -388,6 +384,7 @@ async fn late_failure_keeps_stored_response(app: TestApp) {
     paid.check(&app).await;
 }
 
+#[test_on(sqlite, postgres)]
 async fn change_without_stored_response_is_rolled_back(app: TestApp) {
     app.allow_server_errors();
     let kept = make_zone(&app, "one", zone()).await;

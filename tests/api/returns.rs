@@ -6,23 +6,7 @@ mod voids;
 use boxoffice::kernel::settings::{FeeSchedule, Settings};
 use serde_json::{Value, json};
 
-use crate::support::{Client, Event, TestApp, User, card_payment, partial_card_payment, rejection, section, types};
-
-on_both_databases![
-    full_return_refunds_everything,
-    partial_return_refunds_ticket_prices,
-    newest_payments_are_refunded_first,
-    used_tickets_cannot_be_returned,
-    ticket_in_open_transfer_can_be_returned,
-    rejects_tickets_of_other_orders,
-    only_hosts_of_all_events_and_staff_return_tickets,
-    order_of_deleted_event_cannot_be_returned,
-    return_of_free_order_refunds_nothing,
-    returned_tickets_are_sold_again,
-    failed_refund_is_retried,
-    refund_with_lost_response_is_made_once,
-    return_refunds_fees_at_time_of_order,
-];
+use crate::support::{Client, Event, TestApp, User, card_payment, partial_card_payment, rejection, section, test_on, types};
 
 /// Ama's paid order of two tickets at 100.00 and one at 30.00: 234.97 with fees.
 struct OrderFixture {
@@ -72,6 +56,7 @@ fn paid(amount: f64, status: &str) -> (f64, String) {
     (amount, status.to_owned())
 }
 
+#[test_on(sqlite, postgres)]
 async fn full_return_refunds_everything(app: TestApp) {
     let OrderFixture { kofi, ama, event, order } = create_order(&app).await;
     let before = app.read(&order).await;
@@ -100,6 +85,7 @@ async fn full_return_refunds_everything(app: TestApp) {
     assert!(actual[0].3.is_some(), "the account is recorded");
 }
 
+#[test_on(sqlite, postgres)]
 async fn partial_return_refunds_ticket_prices(app: TestApp) {
     let OrderFixture { kofi, ama, event, order } = create_order(&app).await;
     let tickets = wallet(&app, &ama).await;
@@ -134,6 +120,7 @@ async fn partial_return_refunds_ticket_prices(app: TestApp) {
     assert_eq!(revocations(&app).await.iter().map(|actual| actual.1).collect::<Vec<_>>(), [1, 1, 1]);
 }
 
+#[test_on(sqlite, postgres)]
 async fn newest_payments_are_refunded_first(app: TestApp) {
     let sections = [section("Stalls", 100.0, 10), section("Balcony", 30.0, 10)];
     let (kofi, ama, event) = app.create_sale(&sections).await;
@@ -166,6 +153,7 @@ async fn newest_payments_are_refunded_first(app: TestApp) {
     assert!((fees - 4.97).abs() < 0.001, "{fees}");
 }
 
+#[test_on(sqlite, postgres)]
 async fn used_tickets_cannot_be_returned(app: TestApp) {
     let OrderFixture { kofi, ama, event, order } = create_order(&app).await;
     let tickets = wallet(&app, &ama).await;
@@ -191,6 +179,7 @@ async fn used_tickets_cannot_be_returned(app: TestApp) {
     assert_eq!(app.gateway.total(), 101.99);
 }
 
+#[test_on(sqlite, postgres)]
 async fn ticket_in_open_transfer_can_be_returned(app: TestApp) {
     let OrderFixture { kofi, ama, order, .. } = create_order(&app).await;
     let esi = app.sign_up("esi").await;
@@ -218,6 +207,7 @@ async fn offer(app: &TestApp, from: &User, to: &User, serials: &[&str]) -> Strin
     created.uri().to_owned()
 }
 
+#[test_on(sqlite, postgres)]
 async fn rejects_tickets_of_other_orders(app: TestApp) {
     let OrderFixture { kofi, ama, event, order } = create_order(&app).await;
     let first = wallet(&app, &ama).await;
@@ -236,6 +226,7 @@ async fn rejects_tickets_of_other_orders(app: TestApp) {
     assert_eq!(app.gateway.total(), 234.97);
 }
 
+#[test_on(sqlite, postgres)]
 async fn only_hosts_of_all_events_and_staff_return_tickets(app: TestApp) {
     let OrderFixture { kofi, ama, event, order } = create_order(&app).await;
     let (esi, elsewhere) = app.sign_up_host("esi", &[section("Floor", 20.0, 10)]).await;
@@ -265,6 +256,7 @@ async fn only_hosts_of_all_events_and_staff_return_tickets(app: TestApp) {
     assert_eq!(app.read(&elsewhere.uri).await["popularity"], 0);
 }
 
+#[test_on(sqlite, postgres)]
 async fn order_of_deleted_event_cannot_be_returned(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
     let order = ama.order(&event.sections[0], 1).await.unwrap().self_.clone();
@@ -277,6 +269,7 @@ async fn order_of_deleted_event_cannot_be_returned(app: TestApp) {
     assert_eq!(rejection(&app.return_tickets(&ama.key, &order, json!({})).await), (403, "resource.not-yours"));
 }
 
+#[test_on(sqlite, postgres)]
 async fn return_of_free_order_refunds_nothing(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("Standing", 0.0, 10)]).await;
     let order = ama.order(&event.sections[0], 2).await.unwrap().self_.clone();
@@ -287,6 +280,7 @@ async fn return_of_free_order_refunds_nothing(app: TestApp) {
     assert_eq!(app.transactions("/transactions").await, []);
 }
 
+#[test_on(sqlite, postgres)]
 async fn returned_tickets_are_sold_again(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("Box", 100.0, 2)]).await;
     let order = ama.order(&event.sections[0], 2).await.unwrap();
@@ -301,6 +295,7 @@ async fn returned_tickets_are_sold_again(app: TestApp) {
     assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (2, 0));
 }
 
+#[test_on(sqlite, postgres)]
 async fn failed_refund_is_retried(app: TestApp) {
     let OrderFixture { kofi, order, .. } = create_order(&app).await;
     app.gateway.reject_refunds(true);
@@ -318,6 +313,7 @@ async fn failed_refund_is_retried(app: TestApp) {
     assert_eq!(app.gateway.total(), 0.0);
 }
 
+#[test_on(sqlite, postgres)]
 async fn refund_with_lost_response_is_made_once(app: TestApp) {
     let OrderFixture { kofi, ama, order, .. } = create_order(&app).await;
     let tickets = wallet(&app, &ama).await;
@@ -342,6 +338,7 @@ async fn refund_with_lost_response_is_made_once(app: TestApp) {
 }
 
 /// The second server has other fees.
+#[test_on(sqlite, postgres)]
 async fn return_refunds_fees_at_time_of_order(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("Floor", 20.0, 10), section("Box", 20.01, 10)]).await;
     let fee_steps = "20:1.50,7.25".parse::<FeeSchedule>().unwrap();

@@ -10,21 +10,7 @@ use boxoffice::kernel::types::id::Id;
 use serde_json::json;
 
 use crate::advertisements;
-use crate::support::{Response, TestApp, rejection};
-
-on_both_databases![
-    lists_pending_submissions_oldest_first,
-    submission_id_is_derived_from_content,
-    approval_lists_event,
-    rejection_returns_event_to_draft,
-    resubmission_keeps_id,
-    rejected_venue_stays_with_creator,
-    events_of_removed_host_cannot_be_approved,
-    submitter_is_mailed_decision_and_reason,
-    host_is_mailed_decision_on_what_staff_submitted,
-    decision_mail_names_content,
-    submission_during_removal_is_created_or_not_found,
-];
+use crate::support::{Response, TestApp, rejection, test_on};
 
 /// Returns the URI of the submission of this content.
 pub fn submission_of(content: &str) -> String {
@@ -51,6 +37,7 @@ async fn contents(app: &TestApp, query: &str) -> Vec<String> {
     app.list(&app.staff.key, &format!("/submissions{query}"), "content").await
 }
 
+#[test_on(sqlite, postgres)]
 async fn lists_pending_submissions_oldest_first(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
@@ -68,6 +55,7 @@ async fn lists_pending_submissions_oldest_first(app: TestApp) {
     assert_eq!(contents(&app, "?records=2&page=2").await, [first.uri.as_str()]);
 }
 
+#[test_on(sqlite, postgres)]
 async fn submission_id_is_derived_from_content(app: TestApp) {
     let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     let submitted = submit(&app, &kofi.key, &event.uri).await;
@@ -90,6 +78,7 @@ async fn submission_id_is_derived_from_content(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn approval_lists_event(app: TestApp) {
     let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     submit(&app, &kofi.key, &event.uri).await;
@@ -106,6 +95,7 @@ async fn approval_lists_event(app: TestApp) {
     assert!((before..=after).contains(&published), "{published}");
 }
 
+#[test_on(sqlite, postgres)]
 async fn rejection_returns_event_to_draft(app: TestApp) {
     let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     let ama = app.sign_up("ama").await;
@@ -120,6 +110,7 @@ async fn rejection_returns_event_to_draft(app: TestApp) {
     assert_eq!(app.get(&ama.key, &event.uri).await.status, 403);
 }
 
+#[test_on(sqlite, postgres)]
 async fn resubmission_keeps_id(app: TestApp) {
     let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     let first = submit(&app, &kofi.key, &event.uri).await;
@@ -135,6 +126,7 @@ async fn resubmission_keeps_id(app: TestApp) {
     assert_eq!(app.get(&kofi.key, &event.uri).await.body["status"], "Listed");
 }
 
+#[test_on(sqlite, postgres)]
 async fn rejected_venue_stays_with_creator(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let venue = add_venue(&app, &kofi.key, "Backyard").await;
@@ -147,6 +139,7 @@ async fn rejected_venue_stays_with_creator(app: TestApp) {
     assert_eq!(app.get(&kofi.key, "/venues").await.body["entries"], json!([]));
 }
 
+#[test_on(sqlite, postgres)]
 async fn events_of_removed_host_cannot_be_approved(app: TestApp) {
     let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     submit(&app, &kofi.key, &event.uri).await;
@@ -161,6 +154,7 @@ async fn events_of_removed_host_cannot_be_approved(app: TestApp) {
     assert_eq!((rejected.status, &rejected.body["status"]), (200, &json!("Rejected")));
 }
 
+#[test_on(sqlite, postgres)]
 async fn submitter_is_mailed_decision_and_reason(app: TestApp) {
     let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     let submission = submission_of(&event.uri);
@@ -178,6 +172,7 @@ async fn submitter_is_mailed_decision_and_reason(app: TestApp) {
     assert!(approved.contains("approved") && !approved.contains("Reason"), "{approved}");
 }
 
+#[test_on(sqlite, postgres)]
 async fn host_is_mailed_decision_on_what_staff_submitted(app: TestApp) {
     let (_, event) = app.sign_up_host_with_draft("kofi").await;
 
@@ -189,6 +184,7 @@ async fn host_is_mailed_decision_on_what_staff_submitted(app: TestApp) {
     assert!(mail.contains("rejected") && mail.contains("Who performs?") && mail.contains(&event.id), "{mail}");
 }
 
+#[test_on(sqlite, postgres)]
 async fn decision_mail_names_content(app: TestApp) {
     let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     let title = app.get(&kofi.key, &event.uri).await.body["title"].as_str().unwrap().to_owned();
@@ -215,6 +211,7 @@ async fn decision_mail_names_content(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn submission_during_removal_is_created_or_not_found(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;

@@ -5,25 +5,7 @@ use boxoffice::kernel::types::id::Id;
 use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
-use crate::support::{Event, Response, TestApp, partial_card_payment, rejection, section};
-
-on_both_databases![
-    new_section_is_active_and_empty,
-    sales_must_end_after_start,
-    section_has_two_uris,
-    update_keeps_omitted_properties,
-    price_change_applies_to_later_orders,
-    capacity_covers_sold_and_reserved_tickets,
-    reservation_holds_tickets_until_it_expires,
-    expired_reservation_is_released_once,
-    section_with_sales_or_reservations_cannot_be_deleted,
-    deleted_section_is_removed_from_tokens,
-    cancelled_event_is_immutable,
-    deletes_event_while_section_is_added,
-    event_has_at_most_hundred_sections,
-    maximum_per_account_is_readable_and_changeable,
-    amounts_may_have_noise_of_floating_point_numbers,
-];
+use crate::support::{Event, Response, TestApp, partial_card_payment, rejection, section, test_on};
 
 fn floor() -> Value {
     json!({
@@ -48,6 +30,7 @@ fn long(event: &Event, section: &Value) -> Value {
     section
 }
 
+#[test_on(sqlite, postgres)]
 async fn new_section_is_active_and_empty(app: TestApp) {
     let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
 
@@ -75,6 +58,7 @@ async fn new_section_is_active_and_empty(app: TestApp) {
     assert_eq!((&sections[0]["name"], &sections[1]["name"]), (&json!("Floor"), &json!("Balcony")), "the oldest first");
 }
 
+#[test_on(sqlite, postgres)]
 async fn sales_must_end_after_start(app: TestApp) {
     let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     let mut body = floor();
@@ -89,6 +73,7 @@ async fn sales_must_end_after_start(app: TestApp) {
     assert_eq!(late.invalid_arguments(), ["salesEnd"]);
 }
 
+#[test_on(sqlite, postgres)]
 async fn section_has_two_uris(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10), section("Balcony", 30.0, 10)]).await;
     let other = app.create_listed_event(&event.host, &[]).await;
@@ -112,6 +97,7 @@ async fn section_has_two_uris(app: TestApp) {
     assert_eq!(app.get(&kofi.key, &event.uri).await.body["sections"], json!([]));
 }
 
+#[test_on(sqlite, postgres)]
 async fn update_keeps_omitted_properties(app: TestApp) {
     let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     let created = add(&app, &kofi.key, &event.uri, &floor()).await;
@@ -133,6 +119,7 @@ async fn update_keeps_omitted_properties(app: TestApp) {
     assert_eq!(app.get(&kofi.key, uri).await.body, expected);
 }
 
+#[test_on(sqlite, postgres)]
 async fn price_change_applies_to_later_orders(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
     let before = ama.order(&event.sections[0], 1).await.unwrap();
@@ -144,6 +131,7 @@ async fn price_change_applies_to_later_orders(app: TestApp) {
     assert_eq!(ama.order(&event.sections[0], 1).await.unwrap().subtotal, 40.0);
 }
 
+#[test_on(sqlite, postgres)]
 async fn capacity_covers_sold_and_reserved_tickets(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
     let uri = &event.sections[0];
@@ -163,6 +151,7 @@ async fn capacity_covers_sold_and_reserved_tickets(app: TestApp) {
     assert_eq!(rejection(&sold_only), (409, "section.capacity"));
 }
 
+#[test_on(sqlite, postgres)]
 async fn reservation_holds_tickets_until_it_expires(app: TestApp) {
     let (_, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
     let counts = async || {
@@ -183,6 +172,7 @@ async fn reservation_holds_tickets_until_it_expires(app: TestApp) {
     assert_eq!(counts().await, [10, 0, 10, 0]);
 }
 
+#[test_on(sqlite, postgres)]
 async fn expired_reservation_is_released_once(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
     let uri = &event.sections[0];
@@ -198,6 +188,7 @@ async fn expired_reservation_is_released_once(app: TestApp) {
     assert_eq!(app.scalar::<i64>("select reserved from sections").await, 3);
 }
 
+#[test_on(sqlite, postgres)]
 async fn section_with_sales_or_reservations_cannot_be_deleted(app: TestApp) {
     let sections = [section("Free", 0.0, 10), section("Paid", 20.0, 10)];
     let (kofi, ama, event) = app.create_sale(&sections).await;
@@ -220,6 +211,7 @@ async fn section_with_sales_or_reservations_cannot_be_deleted(app: TestApp) {
     assert_eq!(rejection(&app.delete(&kofi.key, free).await), (409, "section.in-use"), "void tickets keep it too");
 }
 
+#[test_on(sqlite, postgres)]
 async fn deleted_section_is_removed_from_tokens(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10), section("VIP", 90.0, 10)]).await;
     let token = kofi.client.event_token_create().event(event.id.as_str());
@@ -231,6 +223,7 @@ async fn deleted_section_is_removed_from_tokens(app: TestApp) {
     assert_eq!(token.body["sections"], json!([event.sections[1]]));
 }
 
+#[test_on(sqlite, postgres)]
 async fn cancelled_event_is_immutable(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[section("Balcony", 20.0, 10)]).await;
     app.execute_sql("update events set status = 'Cancelled'").await;
@@ -242,6 +235,7 @@ async fn cancelled_event_is_immutable(app: TestApp) {
     assert_eq!(rejection(&changed), (409, "event.cancelled"));
 }
 
+#[test_on(sqlite, postgres)]
 async fn deletes_event_while_section_is_added(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
@@ -255,6 +249,7 @@ async fn deletes_event_while_section_is_added(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn event_has_at_most_hundred_sections(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
@@ -280,6 +275,7 @@ async fn event_has_at_most_hundred_sections(app: TestApp) {
     assert_eq!(add(&app, &kofi.key, &event.uri, &floor()).await.status, 201, "one went, one can come");
 }
 
+#[test_on(sqlite, postgres)]
 async fn maximum_per_account_is_readable_and_changeable(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[section("VIP", 20.0, 10)]).await;
     let mut limited = floor();
@@ -313,6 +309,7 @@ async fn maximum_per_account_is_readable_and_changeable(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn amounts_may_have_noise_of_floating_point_numbers(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("Stalls", 141.99, 10)]).await;
     let stalls = &event.sections[0];

@@ -3,22 +3,7 @@
 use boxoffice_client::Error;
 use serde_json::json;
 
-use crate::support::{DAY, PASSWORD, Rejection, TestApp, User, entries_of, id_of, rejection, types};
-
-on_both_databases![
-    logs_in_by_username_or_email,
-    new_session_is_returned_in_full,
-    rejected_login_states_reason,
-    session_is_readable_with_its_key,
-    ended_session_is_rejected_and_others_stay,
-    key_without_session_has_no_current_session,
-    session_expires_thirty_days_after_last_use,
-    keys_of_deactivated_account_are_rejected,
-    lists_sessions_without_keys,
-    session_is_open_until_it_expires,
-    session_is_ended_by_owner_and_staff,
-    unknown_session_is_not_found,
-];
+use crate::support::{DAY, PASSWORD, Rejection, TestApp, User, entries_of, id_of, rejection, test_on, types};
 
 impl TestApp {
     /// Logs in.
@@ -39,6 +24,7 @@ impl TestApp {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn logs_in_by_username_or_email(app: TestApp) {
     let ama = app.sign_up("ama").await;
 
@@ -51,6 +37,7 @@ async fn logs_in_by_username_or_email(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn new_session_is_returned_in_full(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let account = app.get(&ama.key, &format!("/accounts/{}", ama.number)).await.body;
@@ -68,6 +55,7 @@ async fn new_session_is_returned_in_full(app: TestApp) {
     assert_eq!(session["account"], account);
 }
 
+#[test_on(sqlite, postgres)]
 async fn rejected_login_states_reason(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let rejection = async |identification, password| app.sign_in(identification, password).await.rejection();
@@ -84,6 +72,7 @@ async fn rejected_login_states_reason(app: TestApp) {
     assert_eq!((&deactivated.body["error"], &deactivated.body["message"]), (&json!(text), &json!(text)));
 }
 
+#[test_on(sqlite, postgres)]
 async fn session_is_readable_with_its_key(app: TestApp) {
     app.sign_up("ama").await;
     let opened = app.sign_in("ama", PASSWORD).await.unwrap();
@@ -93,6 +82,7 @@ async fn session_is_readable_with_its_key(app: TestApp) {
     assert_eq!(serde_json::to_value(&read).unwrap(), serde_json::to_value(&opened).unwrap());
 }
 
+#[test_on(sqlite, postgres)]
 async fn ended_session_is_rejected_and_others_stay(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let other = app.sign_in("ama", PASSWORD).await.unwrap();
@@ -104,6 +94,7 @@ async fn ended_session_is_rejected_and_others_stay(app: TestApp) {
     assert!(app.client(&other.key).session_active_get().send().await.is_ok());
 }
 
+#[test_on(sqlite, postgres)]
 async fn key_without_session_has_no_current_session(app: TestApp) {
     for key in [&app.public_key, &app.staff.key] {
         for method in ["GET", "DELETE"] {
@@ -115,6 +106,7 @@ async fn key_without_session_has_no_current_session(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn session_expires_thirty_days_after_last_use(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let used = async || ama.client.session_active_get().send().await;
@@ -127,6 +119,7 @@ async fn session_expires_thirty_days_after_last_use(app: TestApp) {
     assert_eq!(used().await.rejection(), (403, "key.refused".to_owned()));
 }
 
+#[test_on(sqlite, postgres)]
 async fn keys_of_deactivated_account_are_rejected(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let integration = app.create_integration_key(&ama).await;
@@ -138,6 +131,7 @@ async fn keys_of_deactivated_account_are_rejected(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn lists_sessions_without_keys(app: TestApp) {
     let ama = app.sign_up("ama").await;
     app.sign_up("kofi").await;
@@ -166,6 +160,7 @@ async fn lists_sessions_without_keys(app: TestApp) {
     assert_eq!(last.body["entries"], json!([sessions[2]]));
 }
 
+#[test_on(sqlite, postgres)]
 async fn session_is_open_until_it_expires(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let uri = ama.client.session_active_get().send().await.unwrap().self_.clone();
@@ -178,6 +173,7 @@ async fn session_is_open_until_it_expires(app: TestApp) {
     assert_eq!(rejection(&app.delete(&app.staff.key, &uri).await), (409, "session.ended"));
 }
 
+#[test_on(sqlite, postgres)]
 async fn session_is_ended_by_owner_and_staff(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let (second, third) = (app.sign_in("ama", PASSWORD).await.unwrap(), app.sign_in("ama", PASSWORD).await.unwrap());
@@ -197,6 +193,7 @@ async fn session_is_ended_by_owner_and_staff(app: TestApp) {
     assert_eq!(end(&ama.key, &own).await.code(), "key.refused");
 }
 
+#[test_on(sqlite, postgres)]
 async fn unknown_session_is_not_found(app: TestApp) {
     let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
     let kofis = kofi.client.session_active_get().send().await.unwrap().id;

@@ -5,10 +5,9 @@ use std::time::Duration;
 use boxoffice::kernel::settings::Settings;
 use serde_json::json;
 
-use crate::support::{RESERVATION_TTL, TestApp, rejection, section};
+use crate::support::{RESERVATION_TTL, TestApp, rejection, section, test_on};
 
-on_both_databases![reservation_time_is_configurable, minimum_client_version_is_configurable,];
-
+#[test_on(sqlite, postgres)]
 async fn reservation_time_is_configurable(app: TestApp) {
     let (_, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
     let floor = &event.sections[0];
@@ -33,6 +32,7 @@ async fn reservation_time_is_configurable(app: TestApp) {
     assert_eq!((reserved().await, &read(&long).await["status"]), (0, &json!("Timed Out")));
 }
 
+#[test_on(sqlite, postgres)]
 async fn minimum_client_version_is_configurable(app: TestApp) {
     let settings = Settings { minimum_client_version: "3.2.1".parse().unwrap(), ..app.state.settings.clone() };
     let other = app.start_second_server(settings).await;

@@ -9,10 +9,9 @@ use futures::poll;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::support::{ANY_PORT, TestApp, fetch_url};
+use crate::support::{ANY_PORT, TestApp, fetch_url, test_on};
 
-on_both_databases![connection_during_stop_waits_for_next_server];
-
+#[test_on(sqlite, postgres)]
 async fn connection_during_stop_waits_for_next_server(app: TestApp) {
     let socket = Arc::new(TcpListener::bind("127.0.0.1:0").unwrap());
     let start = async || {

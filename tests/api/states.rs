@@ -3,9 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Event, RESERVATION_TTL, Response, TestApp, User, card_payment, partial_card_payment, section};
-
-on_both_databases![orders_follow_state_machine, payments_follow_state_machine];
+use crate::support::{Event, RESERVATION_TTL, Response, TestApp, User, card_payment, partial_card_payment, section, test_on};
 
 const ORDER_STATES: [&str; 6] = ["Placed", "Cancelled", "Timed Out", "Fulfilled", "Voided", "Returned"];
 const ORDER_STEPS: [&str; 5] = ["pay", "cancel", "time out", "return", "void"];
@@ -73,6 +71,7 @@ async fn snapshot(app: &TestApp, order: &str) -> Vec<Value> {
     ]
 }
 
+#[test_on(sqlite, postgres)]
 async fn orders_follow_state_machine(app: TestApp) {
     let (_, ama, event) = app.create_sale(&[section("Floor", 100.0, 100)]).await;
     for state in ORDER_STATES {
@@ -107,6 +106,7 @@ async fn orders_follow_state_machine(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn payments_follow_state_machine(app: TestApp) {
     let (_, ama, event) = app.create_sale(&[section("Floor", 100.0, 100)]).await;
     let states = async |order: &str| app.payments(order).await.into_iter().map(|payment| payment.1).collect::<Vec<_>>();

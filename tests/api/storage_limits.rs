@@ -3,14 +3,9 @@
 use serde_json::json;
 
 use crate::advertisements::{advertisement_body, create as create_advertisement};
-use crate::support::{TestApp, rejection, section};
+use crate::support::{TestApp, rejection, section, test_on};
 
-on_both_databases![
-    account_administers_at_most_thousand_hosts,
-    event_has_at_most_thousand_tokens,
-    event_has_at_most_thousand_advertisements,
-];
-
+#[test_on(sqlite, postgres)]
 async fn account_administers_at_most_thousand_hosts(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let first = app.create_host(&kofi).await;
@@ -37,6 +32,7 @@ async fn account_administers_at_most_thousand_hosts(app: TestApp) {
     assert_eq!(create(&kofi.key, "One More").await.status, 201, "after another was removed");
 }
 
+#[test_on(sqlite, postgres)]
 async fn event_has_at_most_thousand_tokens(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10)]).await;
     // With the global token, one less than the maximum.
@@ -55,6 +51,7 @@ async fn event_has_at_most_thousand_tokens(app: TestApp) {
     assert_eq!(rejection(&create().await), (409, "token.too-many"));
 }
 
+#[test_on(sqlite, postgres)]
 async fn event_has_at_most_thousand_advertisements(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10)]).await;
     let zone = app.create_zone(300, 250).await;

@@ -6,17 +6,8 @@ use boxoffice_openapi::invalid_values::{InvalidKind, invalid_values_for};
 use serde_json::{Value, json};
 
 use crate::error_texts::faults;
-use crate::support::{Operation, Response, TestApp, operations, rejection};
+use crate::support::{Operation, Response, TestApp, operations, rejection, test_on};
 use crate::tokens::{global_token, redeemer_key};
-
-// These requests are rejected before the database is read.
-tests_on!([every_body_argument_is_validated, every_query_argument_is_validated] { sqlite: run_on_sqlite });
-
-on_both_databases![
-    malformed_identifier_is_not_found,
-    invalid_body_wins_over_malformed_identifier,
-    every_body_format_is_validated,
-];
 
 /// Returns the number of resources of each kind.
 async fn totals(app: &TestApp) -> Vec<Value> {
@@ -39,6 +30,8 @@ fn is_looked_up_first(operation: &Operation, bytes: usize) -> bool {
     operation.path.contains('{') && bytes > 64 * 1024 && operation.body_limit > 64 * 1024
 }
 
+/// These requests are rejected before the database is read.
+#[test_on(sqlite)]
 async fn every_body_argument_is_validated(app: TestApp) {
     let before = totals(&app).await;
     let mut tried = 0;
@@ -91,6 +84,8 @@ fn short(value: &Value) -> String {
     value.to_string().chars().take(60).collect()
 }
 
+/// These requests are rejected before the database is read.
+#[test_on(sqlite)]
 async fn every_query_argument_is_validated(app: TestApp) {
     let mut tried = 0;
     for operation in operations() {
@@ -130,6 +125,7 @@ async fn every_query_argument_is_validated(app: TestApp) {
 
 /// Every variable of every path, for staff and for any other caller with the scope. A malformed identifier gets the same response as
 /// one that no resource has.
+#[test_on(sqlite, postgres)]
 async fn malformed_identifier_is_not_found(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[]).await;
     let gate = redeemer_key(&app, &global_token(&event).await).await;
@@ -176,6 +172,7 @@ async fn malformed_identifier_is_not_found(app: TestApp) {
     assert!(tried > 1000, "only {tried}");
 }
 
+#[test_on(sqlite, postgres)]
 async fn invalid_body_wins_over_malformed_identifier(app: TestApp) {
     for path in ["/regions/1.5", "/regions/17637999999999"] {
         let rejected = app.put(&app.staff.key, path, json!({ "name": 7 })).await;
@@ -183,6 +180,7 @@ async fn invalid_body_wins_over_malformed_identifier(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn every_body_format_is_validated(app: TestApp) {
     for operation in operations().iter().filter(|operation| operation.body_schema().is_some()) {
         // 10,000 scans have a limit of their own.

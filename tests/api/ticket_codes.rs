@@ -6,20 +6,9 @@ use boxoffice::kernel::settings::Settings;
 use data_encoding::{BASE32_NOPAD, BASE64URL_NOPAD};
 use serde_json::{Value, json};
 
-use crate::support::{Response, TestApp, User, id_of, pdf, rejection, section};
+use crate::support::{Response, TestApp, User, id_of, pdf, rejection, section, test_on};
 use crate::tickets::set_status;
 use crate::tokens::{global_token, redeemer_key};
-
-on_both_databases![
-    code_admits_like_its_serial,
-    device_checks_code_without_server,
-    altered_code_admits_nobody,
-    claimed_ticket_has_another_code,
-    only_issued_ticket_has_code,
-    images_show_code_in_requested_size,
-    document_shows_code,
-    servers_accept_codes_of_each_other,
-];
 
 /// Returns the URI of the newest ticket of a user.
 async fn ticket(app: &TestApp, user: &User) -> String {
@@ -38,6 +27,7 @@ fn reason(response: &Response) -> &str {
     response.body["refused"][0]["reason"].as_str().unwrap()
 }
 
+#[test_on(sqlite, postgres)]
 async fn code_admits_like_its_serial(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
     let other = app.create_listed_event(&event.host, &[section("VIP", 0.0, 10)]).await;
@@ -57,6 +47,7 @@ async fn code_admits_like_its_serial(app: TestApp) {
     assert_eq!((lower.status, &lower.body[0]["ticket"]), (201, &json!(second)), "{lower:?}");
 }
 
+#[test_on(sqlite, postgres)]
 async fn device_checks_code_without_server(app: TestApp) {
     let (_, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
     let serial = ama.order_free_tickets(&event.sections[0], 1).await.remove(0);
@@ -77,6 +68,7 @@ async fn device_checks_code_without_server(app: TestApp) {
     assert_eq!(number(17..29), u128::from_str_radix(&serial.replace('-', ""), 36).unwrap());
 }
 
+#[test_on(sqlite, postgres)]
 async fn altered_code_admits_nobody(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
     ama.order_free_tickets(&event.sections[0], 1).await;
@@ -102,6 +94,7 @@ async fn altered_code_admits_nobody(app: TestApp) {
     assert_eq!((admitted.status, admitted.body.as_array().unwrap().len()), (201, 1), "{}", admitted.body);
 }
 
+#[test_on(sqlite, postgres)]
 async fn claimed_ticket_has_another_code(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
     let esi = app.sign_up("esi").await;
@@ -122,6 +115,7 @@ async fn claimed_ticket_has_another_code(app: TestApp) {
     assert_eq!(app.admit(&kofi.key, &event, [&after]).await.status, 201);
 }
 
+#[test_on(sqlite, postgres)]
 async fn only_issued_ticket_has_code(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
     let serial = ama.order_free_tickets(&event.sections[0], 1).await.remove(0);
@@ -151,6 +145,7 @@ fn read_qr_code(side: usize, brightness: impl Fn(usize, usize) -> u8) -> String 
     grids[0].decode().unwrap().1
 }
 
+#[test_on(sqlite, postgres)]
 async fn images_show_code_in_requested_size(app: TestApp) {
     let (_, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
     ama.order_free_tickets(&event.sections[0], 1).await;
@@ -185,6 +180,7 @@ async fn images_show_code_in_requested_size(app: TestApp) {
     assert_eq!(app.get(&ama.key, &format!("{ticket}/code/gif")).await.status, 404);
 }
 
+#[test_on(sqlite, postgres)]
 async fn document_shows_code(app: TestApp) {
     let (_, ama, event) = app.create_sale(&[section("VIP", 10.0, 10)]).await;
     let order = ama.order(&event.sections[0], 1).await.unwrap();
@@ -218,6 +214,7 @@ async fn document_shows_code(app: TestApp) {
     assert_eq!(read, code);
 }
 
+#[test_on(sqlite, postgres)]
 async fn servers_accept_codes_of_each_other(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
     let serial = ama.order_free_tickets(&event.sections[0], 1).await.remove(0);

@@ -2,14 +2,9 @@
 
 use serde_json::json;
 
-use crate::support::{TestApp, pdf, rejection, section};
+use crate::support::{TestApp, pdf, rejection, section, test_on};
 
-on_both_databases![
-    tickets_are_read_as_pdf,
-    tickets_show_the_letters_of_every_title,
-    tickets_show_hebrew_and_arabic_from_right_to_left,
-];
-
+#[test_on(sqlite, postgres)]
 async fn tickets_are_read_as_pdf(app: TestApp) {
     let (_, ama, event) = app.create_sale(&[section("Floor", 10.0, 60)]).await;
     let order = ama.order(&event.sections[0], 50).await.unwrap();
@@ -28,6 +23,7 @@ async fn tickets_are_read_as_pdf(app: TestApp) {
     assert!(document.len() < 500_000, "{} bytes", document.len());
 }
 
+#[test_on(sqlite, postgres)]
 async fn tickets_show_the_letters_of_every_title(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 10)]).await;
     let order = ama.order(&event.sections[0], 1).await.unwrap();
@@ -48,6 +44,7 @@ async fn tickets_show_the_letters_of_every_title(app: TestApp) {
     assert!(!shown[3].contains(['\u{FE0F}', '\u{200D}']), "{shown:?}");
 }
 
+#[test_on(sqlite, postgres)]
 async fn tickets_show_hebrew_and_arabic_from_right_to_left(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 10)]).await;
     let order = ama.order(&event.sections[0], 1).await.unwrap();

@@ -11,28 +11,8 @@ use chrono_tz::Tz;
 use serde_json::{Value, json};
 
 use crate::support::{
-    RESERVATION_TTL, TestApp, User, card_payment, id_of, partial_card_payment, pdf, readable, rejection, section,
+    RESERVATION_TTL, TestApp, User, card_payment, id_of, partial_card_payment, pdf, readable, rejection, section, test_on,
 };
-
-on_both_databases![
-    free_order_is_confirmed_with_its_tickets,
-    mails_are_in_the_language_of_the_account,
-    paid_order_is_confirmed_once,
-    ended_orders_are_mailed,
-    cancellation_without_payment_is_mailed,
-    refund_of_a_late_payment_is_mailed,
-    mail_about_returned_tickets_names_only_them,
-    return_is_mailed_once_if_the_order_is_voided_before_its_refund,
-    transfer_is_offered_and_tickets_are_mailed,
-    holders_of_transferred_tickets_are_mailed_that_they_are_void,
-    stored_mails_have_the_same_form_in_all_versions,
-    changes_of_an_event_are_mailed_to_holders_once,
-    change_to_the_past_that_is_taken_back_is_not_mailed,
-    other_end_and_admission_time_are_mailed_to_holders,
-    other_name_or_address_of_a_venue_is_mailed_to_holders,
-    mail_about_another_time_has_the_former_name_of_the_venue,
-    cancellation_of_an_event_is_mailed_to_holders,
-];
 
 impl TestApp {
     /// Delivers all mail, and returns the mails to a user, oldest first, as the server has sent them. No job may deliver mail meanwhile.
@@ -95,6 +75,7 @@ fn times_are_formatted_for_the_language() {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn free_order_is_confirmed_with_its_tickets(app: TestApp) {
     app.stop_jobs().await;
     let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 10)]).await;
@@ -112,6 +93,7 @@ async fn free_order_is_confirmed_with_its_tickets(app: TestApp) {
     assert!(app.mails_of(&kofi).await.iter().all(|mail| attachment(mail).is_none()));
 }
 
+#[test_on(sqlite, postgres)]
 async fn mails_are_in_the_language_of_the_account(app: TestApp) {
     app.stop_jobs().await;
     let (_, event) = app.sign_up_host("kofi", &[section("Floor", 0.0, 10)]).await;
@@ -135,6 +117,7 @@ async fn mails_are_in_the_language_of_the_account(app: TestApp) {
     assert_eq!(unknown.invalid_arguments(), ["language"]);
 }
 
+#[test_on(sqlite, postgres)]
 async fn paid_order_is_confirmed_once(app: TestApp) {
     app.stop_jobs().await;
     let (_, ama, event) = app.create_sale(&[section("Floor", 1234.5, 10)]).await;
@@ -151,6 +134,7 @@ async fn paid_order_is_confirmed_once(app: TestApp) {
     assert_eq!(pdf::pages(&attachment(&mails[0]).unwrap()), 2);
 }
 
+#[test_on(sqlite, postgres)]
 async fn ended_orders_are_mailed(app: TestApp) {
     app.stop_jobs().await;
     let (kofi, ama, event) = app.create_sale(&[section("Floor", 20.0, 50)]).await;
@@ -192,6 +176,7 @@ async fn ended_orders_are_mailed(app: TestApp) {
     app.assert_subjects(&ama, &expected).await;
 }
 
+#[test_on(sqlite, postgres)]
 async fn cancellation_without_payment_is_mailed(app: TestApp) {
     app.stop_jobs().await;
     let (kofi, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
@@ -215,6 +200,7 @@ async fn cancellation_without_payment_is_mailed(app: TestApp) {
 }
 
 /// The gateway answers after the order was paid in another way.
+#[test_on(sqlite, postgres)]
 async fn refund_of_a_late_payment_is_mailed(app: TestApp) {
     app.stop_jobs().await;
     let (_, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
@@ -237,6 +223,7 @@ async fn refund_of_a_late_payment_is_mailed(app: TestApp) {
 }
 
 /// The tickets for another event of the same order stay valid.
+#[test_on(sqlite, postgres)]
 async fn mail_about_returned_tickets_names_only_them(app: TestApp) {
     app.stop_jobs().await;
     let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 10), section("Box", 0.0, 10)]).await;
@@ -257,6 +244,7 @@ async fn mail_about_returned_tickets_names_only_them(app: TestApp) {
     assert!(mail.contains("Jazz Evening") && !mail.contains("Open Air") && !mail.contains("Gallery"), "{mail}");
 }
 
+#[test_on(sqlite, postgres)]
 async fn return_is_mailed_once_if_the_order_is_voided_before_its_refund(app: TestApp) {
     app.stop_jobs().await;
     let (kofi, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
@@ -286,6 +274,7 @@ impl TestApp {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn transfer_is_offered_and_tickets_are_mailed(app: TestApp) {
     app.stop_jobs().await;
     let (_, ama, event) = app.create_sale(&[section("Floor", 0.0, 10)]).await;
@@ -306,6 +295,7 @@ async fn transfer_is_offered_and_tickets_are_mailed(app: TestApp) {
     assert!(serials.iter().all(|serial| !text.contains(serial)), "the tickets are not hers yet");
 }
 
+#[test_on(sqlite, postgres)]
 async fn holders_of_transferred_tickets_are_mailed_that_they_are_void(app: TestApp) {
     app.stop_jobs().await;
     let (kofi, ama, event) = app.create_sale(&[section("Free", 0.0, 10)]).await;
@@ -339,6 +329,7 @@ async fn holders_of_transferred_tickets_are_mailed_that_they_are_void(app: TestA
 }
 
 /// Servers of another version send the mails that this one stores, and the other way round.
+#[test_on(sqlite, postgres)]
 async fn stored_mails_have_the_same_form_in_all_versions(app: TestApp) {
     app.stop_jobs().await;
     let (kofi, ama, event) = app.create_sale(&[section("Floor", 20.0, 10), section("Box", 20.0, 1)]).await;
@@ -396,6 +387,7 @@ async fn stored_mails_have_the_same_form_in_all_versions(app: TestApp) {
     app.assert_subjects(&esi, &["offers you a ticket", "Your tickets from", "A ticket for", "A place is free: Box"]).await;
 }
 
+#[test_on(sqlite, postgres)]
 async fn changes_of_an_event_are_mailed_to_holders_once(app: TestApp) {
     app.stop_jobs().await;
     let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 10)]).await;
@@ -439,6 +431,7 @@ async fn changes_of_an_event_are_mailed_to_holders_once(app: TestApp) {
     assert_ne!(before, "2998-01-03T20:30");
 }
 
+#[test_on(sqlite, postgres)]
 async fn change_to_the_past_that_is_taken_back_is_not_mailed(app: TestApp) {
     app.stop_jobs().await;
     let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 10)]).await;
@@ -460,6 +453,7 @@ async fn change_to_the_past_that_is_taken_back_is_not_mailed(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn other_end_and_admission_time_are_mailed_to_holders(app: TestApp) {
     app.stop_jobs().await;
     let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 10)]).await;
@@ -486,6 +480,7 @@ async fn other_end_and_admission_time_are_mailed_to_holders(app: TestApp) {
     assert!(!admission.contains("End:") && title == admission, "{admission} {title}");
 }
 
+#[test_on(sqlite, postgres)]
 async fn other_name_or_address_of_a_venue_is_mailed_to_holders(app: TestApp) {
     app.stop_jobs().await;
     let (_, ama, event) = app.create_sale(&[section("Floor", 0.0, 10)]).await;
@@ -513,6 +508,7 @@ async fn other_name_or_address_of_a_venue_is_mailed_to_holders(app: TestApp) {
 }
 
 /// The job that reports the new name of the venue has not run before the time of its event is changed.
+#[test_on(sqlite, postgres)]
 async fn mail_about_another_time_has_the_former_name_of_the_venue(app: TestApp) {
     app.stop_jobs().await;
     let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 10)]).await;
@@ -534,6 +530,7 @@ async fn mail_about_another_time_has_the_former_name_of_the_venue(app: TestApp) 
     assert_eq!(mails.len(), 2, "one mail for both changes");
 }
 
+#[test_on(sqlite, postgres)]
 async fn cancellation_of_an_event_is_mailed_to_holders(app: TestApp) {
     app.stop_jobs().await;
     let sections = [section("Floor", 0.0, 10), section("Balcony", 10.0, 10)];

@@ -6,25 +6,8 @@ use boxoffice::kernel::types::clock::Timestamp;
 use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
-use crate::support::{Client, Event, Rejection, Response, TestApp, User, entries_of, rejection, section, types};
+use crate::support::{Client, Event, Rejection, Response, TestApp, User, entries_of, rejection, section, test_on, types};
 use crate::tokens::{create_token, global_token, redeemer_client, redeemer_key};
-
-on_both_databases![
-    wallet_contains_all_tickets_of_account,
-    concurrent_wallets_have_own_tickets,
-    owner_host_and_staff_read_the_same_ticket,
-    redeemer_lists_tickets_of_own_sections,
-    concurrent_lists_of_event_have_own_pages,
-    void_tickets_are_not_valid,
-    redeemer_requests_changes_since_time,
-    changes_include_tickets_that_became_void,
-    changes_include_tickets_of_deleted_account,
-    later_change_has_later_time,
-    staff_finds_tickets_by_serial_and_holder,
-    staff_searches_tickets_by_part_of_name_or_email,
-];
-
-on_two_servers![page_of_large_event_reads_no_other_tickets];
 
 /// Sets a ticket's status in the database.
 pub async fn set_status(app: &TestApp, serial: &str, status: &'static str) {
@@ -46,6 +29,7 @@ async fn serials(client: &Client, event: &Event) -> Vec<String> {
     tickets.entries.iter().map(|ticket| ticket.serial.to_string()).collect()
 }
 
+#[test_on(sqlite, postgres)]
 async fn wallet_contains_all_tickets_of_account(app: TestApp) {
     let (kofi, ama, jazz) = app.create_sale(&[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
     let rock = app.create_listed_event(&jazz.host, &[section("Floor", 0.0, 10)]).await;
@@ -76,6 +60,7 @@ async fn wallet_contains_all_tickets_of_account(app: TestApp) {
 }
 
 /// Concurrent requests share statements.
+#[test_on(sqlite, postgres)]
 async fn concurrent_wallets_have_own_tickets(app: TestApp) {
     let (_, event) = app.sign_up_host("kofi", &[section("Floor", 0.0, 100)]).await;
     let mut buyers = Vec::new();
@@ -110,6 +95,7 @@ async fn concurrent_wallets_have_own_tickets(app: TestApp) {
 }
 
 /// The tickets of another event have the lower identifiers. PostgreSQL knows that half of all tickets are of the event.
+#[test_on(two_servers)]
 async fn page_of_large_event_reads_no_other_tickets(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
@@ -138,6 +124,7 @@ async fn page_of_large_event_reads_no_other_tickets(app: TestApp) {
     assert!((250..50_000).contains(&rows), "50 pages of 5 tickets have read {rows} rows");
 }
 
+#[test_on(sqlite, postgres)]
 async fn owner_host_and_staff_read_the_same_ticket(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 10)]).await;
     ama.order_free_tickets(&event.sections[0], 1).await;
@@ -154,6 +141,7 @@ async fn owner_host_and_staff_read_the_same_ticket(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn redeemer_lists_tickets_of_own_sections(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
     let other = app.create_listed_event(&event.host, &[section("Floor", 0.0, 10)]).await;
@@ -180,6 +168,7 @@ async fn redeemer_lists_tickets_of_own_sections(app: TestApp) {
 }
 
 /// Concurrent requests share statements, but only with callers who see the same tickets. A page that doesn't exist fails by itself.
+#[test_on(sqlite, postgres)]
 async fn concurrent_lists_of_event_have_own_pages(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
     ama.order_free_tickets(&event.sections[1], 2).await;
@@ -210,6 +199,7 @@ async fn concurrent_lists_of_event_have_own_pages(app: TestApp) {
     join_all(lists.iter().cycle().take(300).map(concurrent)).await;
 }
 
+#[test_on(sqlite, postgres)]
 async fn void_tickets_are_not_valid(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 10)]).await;
     let bought = ama.order_free_tickets(&event.sections[0], 3).await;
@@ -223,6 +213,7 @@ async fn void_tickets_are_not_valid(app: TestApp) {
     assert_eq!(statuses, [types::TicketStatus::Void, types::TicketStatus::Pending, types::TicketStatus::Issued]);
 }
 
+#[test_on(sqlite, postgres)]
 async fn redeemer_requests_changes_since_time(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 10)]).await;
     let gate = redeemer_client(&app, &global_token(&event).await).await;
@@ -261,6 +252,7 @@ async fn changes(client: &Client, event: &Event, since: Timestamp) -> Vec<(Strin
     changed.entries.iter().map(|ticket| (ticket.serial.to_string(), ticket.status.to_string())).collect()
 }
 
+#[test_on(sqlite, postgres)]
 async fn changes_include_tickets_that_became_void(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
     let returned = ama.order(&event.sections[0], 2).await.unwrap().self_.clone();
@@ -288,6 +280,7 @@ async fn changes_include_tickets_that_became_void(app: TestApp) {
     assert!(list.header("date").ends_with(" GMT"), "the time for the next request");
 }
 
+#[test_on(sqlite, postgres)]
 async fn changes_include_tickets_of_deleted_account(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 10)]).await;
     let hers = ama.order_free_tickets(&event.sections[0], 1).await;
@@ -301,6 +294,7 @@ async fn changes_include_tickets_of_deleted_account(app: TestApp) {
 }
 
 /// The clocks of two servers differ, or a change waits for another one that began later.
+#[test_on(sqlite, postgres)]
 async fn later_change_has_later_time(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 10)]).await;
     let esi = app.sign_up("esi").await;
@@ -314,6 +308,7 @@ async fn later_change_has_later_time(app: TestApp) {
     assert_eq!(changes(&kofi.client, &event, Timestamp(ahead)).await, [(hers[0].clone(), "Pending".to_owned())]);
 }
 
+#[test_on(sqlite, postgres)]
 async fn staff_finds_tickets_by_serial_and_holder(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
     let esi = app.sign_up("esi").await;
@@ -342,6 +337,7 @@ async fn staff_finds_tickets_by_serial_and_holder(app: TestApp) {
     assert_eq!(find(&key, &format!("serial={other}")).await, [] as [&str; 0]);
 }
 
+#[test_on(sqlite, postgres)]
 async fn staff_searches_tickets_by_part_of_name_or_email(app: TestApp) {
     let sections = [section("VIP", 0.0, 10), section("Floor", 0.0, 10)];
     let (kofi, ama, event) = app.create_sale(&sections).await;

@@ -5,25 +5,7 @@ use std::time::Duration;
 use futures::join;
 use serde_json::{Value, json};
 
-use crate::support::{Client, DAY, Event, Rejection, TestApp, id_of, rejection, section, types};
-
-on_both_databases![
-    every_event_has_global_token_for_all_sections,
-    token_covers_its_sections_in_either_form,
-    token_has_a_name_that_refusals_show,
-    rejects_sections_of_other_events,
-    token_belongs_to_one_event,
-    token_update_changes_scope_of_its_keys,
-    global_token_is_immutable,
-    deleted_token_revokes_its_keys,
-    new_code_ends_the_keys_of_the_previous_one,
-    code_is_exchanged_for_new_key_each_time,
-    token_has_a_maximum_of_keys,
-    keys_and_codes_expire_twelve_hours_after_event,
-    key_expiry_follows_event_end,
-];
-
-race_tests![removal_of_token_refuses_its_requests];
+use crate::support::{Client, DAY, Event, Rejection, TestApp, id_of, rejection, section, test_on, types};
 
 /// Creates a token for these sections.
 pub async fn create_token(event: &Event, sections: &[&str]) -> types::Token {
@@ -51,6 +33,7 @@ fn token_id(token: &types::Token) -> &str {
     id_of(&token.self_)
 }
 
+#[test_on(sqlite, postgres)]
 async fn every_event_has_global_token_for_all_sections(app: TestApp) {
     let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
 
@@ -73,6 +56,7 @@ async fn every_event_has_global_token_for_all_sections(app: TestApp) {
     assert_eq!(past_the_end.rejection(), (404, "page.past-end".to_owned()));
 }
 
+#[test_on(sqlite, postgres)]
 async fn token_covers_its_sections_in_either_form(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
     let short = event.sections[0].strip_prefix(&event.uri).unwrap();
@@ -89,6 +73,7 @@ async fn token_covers_its_sections_in_either_form(app: TestApp) {
     assert_eq!((read.status, &read.body), (200, &created.body));
 }
 
+#[test_on(sqlite, postgres)]
 async fn token_has_a_name_that_refusals_show(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
     let send = async |method: &str, path: &str, body: Value| app.request(method, path).key(&kofi.key).json(&body).send().await;
@@ -117,6 +102,7 @@ async fn token_has_a_name_that_refusals_show(app: TestApp) {
     assert_eq!((&list["entries"][0]["name"], &list["entries"][1]["name"]), (&json!(""), &json!("")));
 }
 
+#[test_on(sqlite, postgres)]
 async fn rejects_sections_of_other_events(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 0.0, 10)]).await;
     let other = app.create_listed_event(&event.host, &[section("Floor", 0.0, 10)]).await;
@@ -149,6 +135,7 @@ async fn rejects_sections_of_other_events(app: TestApp) {
     assert_eq!(tokens.entries, [token]);
 }
 
+#[test_on(sqlite, postgres)]
 async fn token_belongs_to_one_event(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 10)]).await;
     let other = app.create_listed_event(&event.host, &[section("Floor", 0.0, 10)]).await;
@@ -163,6 +150,7 @@ async fn token_belongs_to_one_event(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn token_update_changes_scope_of_its_keys(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
     let vip_ticket = ama.order_free_tickets(&event.sections[0], 1).await;
@@ -186,6 +174,7 @@ async fn token_update_changes_scope_of_its_keys(app: TestApp) {
     assert_eq!((unchanged.status, &unchanged.body["sections"]), (200, &json!([event.sections[1]])));
 }
 
+#[test_on(sqlite, postgres)]
 async fn global_token_is_immutable(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 0.0, 10)]).await;
     let global = global_token(&event).await;
@@ -198,6 +187,7 @@ async fn global_token_is_immutable(app: TestApp) {
     assert_eq!(global_token(&event).await, global);
 }
 
+#[test_on(sqlite, postgres)]
 async fn deleted_token_revokes_its_keys(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 10)]).await;
     let serials = ama.order_free_tickets(&event.sections[0], 2).await;
@@ -223,6 +213,7 @@ async fn deleted_token_revokes_its_keys(app: TestApp) {
 }
 
 /// A request that has passed the check of its key just before the token is removed is either served or refused.
+#[test_on(sqlite, postgres, two_servers)]
 async fn removal_of_token_refuses_its_requests(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 50)]).await;
     let serials = ama.order_free_tickets(&event.sections[0], 45).await;
@@ -255,6 +246,7 @@ async fn removal_of_token_refuses_its_requests(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn new_code_ends_the_keys_of_the_previous_one(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 10)]).await;
     let serials = ama.order_free_tickets(&event.sections[0], 1).await;
@@ -279,6 +271,7 @@ async fn new_code_ends_the_keys_of_the_previous_one(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn code_is_exchanged_for_new_key_each_time(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
     let global = global_token(&event).await;
@@ -302,6 +295,7 @@ async fn code_is_exchanged_for_new_key_each_time(app: TestApp) {
     assert_eq!(rejection(&app.request("GET", "/tokens/short").send().await), (404, "resource.not-found"));
 }
 
+#[test_on(sqlite, postgres)]
 async fn token_has_a_maximum_of_keys(app: TestApp) {
     let (_, event) = app.sign_up_host("kofi", &[section("Floor", 0.0, 10)]).await;
     let token = global_token(&event).await;
@@ -323,6 +317,7 @@ async fn token_has_a_maximum_of_keys(app: TestApp) {
     assert_eq!([status(&used).await, status(&newest).await, status(&unused).await], [200, 200, 403]);
 }
 
+#[test_on(sqlite, postgres)]
 async fn key_expiry_follows_event_end(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 0.0, 10)]).await;
     let ends_in = async |days: u32| {
@@ -342,6 +337,7 @@ async fn key_expiry_follows_event_end(app: TestApp) {
     assert_eq!(status().await, 403, "it was long ago");
 }
 
+#[test_on(sqlite, postgres)]
 async fn keys_and_codes_expire_twelve_hours_after_event(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 0.0, 10)]).await;
     let (now, hour) = (app.state.clock.now(), Duration::from_secs(60 * 60));

@@ -13,14 +13,7 @@ use serde_json::json;
 
 use super::failures::LogBuffer;
 use crate::support::collector::{Collector, attribute};
-use crate::support::{TestApp, section};
-
-on_both_databases![
-    order_has_spans_of_batch_and_statements,
-    trace_is_continued_for_trusted_proxy_only,
-    mail_has_span,
-    silent_collector_blocks_no_request,
-];
+use crate::support::{TestApp, section, test_on};
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const PARENT: &str = "00f067aa0ba902b7";
@@ -40,6 +33,7 @@ fn find<'a>(spans: &'a [Span], name: &str) -> &'a Span {
     spans.iter().find(|span| span.name == name).unwrap_or_else(|| panic!("no span {name}: {:?}", names()))
 }
 
+#[test_on(sqlite, postgres)]
 async fn order_has_spans_of_batch_and_statements(app: TestApp) {
     let (_, ama, event) = app.create_sale(&[section("Floor", 10.0, 100)]).await;
     let collector = Collector::start().await;
@@ -87,6 +81,7 @@ async fn order_has_spans_of_batch_and_statements(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn trace_is_continued_for_trusted_proxy_only(app: TestApp) {
     let collector = Collector::start().await;
     let (tracer, exporter) = Tracer::open(&collector.url, 1, &log::silent()).unwrap();
@@ -117,6 +112,7 @@ async fn trace_is_continued_for_trusted_proxy_only(app: TestApp) {
     assert!(!without.headers.contains_key("traceparent"), "traces are off by default");
 }
 
+#[test_on(sqlite, postgres)]
 async fn mail_has_span(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let collector = Collector::start().await;
@@ -141,6 +137,7 @@ async fn mail_has_span(app: TestApp) {
     assert!(!attribute(find(&spans, "send mail"), "boxoffice.mail").is_empty());
 }
 
+#[test_on(sqlite, postgres)]
 async fn silent_collector_blocks_no_request(app: TestApp) {
     // Accepts connections and never answers.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -13,21 +13,8 @@ use std::time::Duration;
 use boxoffice::kernel::types::clock::Timestamp;
 use serde_json::{Value, json};
 
-use crate::support::{Event, Rejection, Response, TestApp, User, id_of, rejection, section, types};
+use crate::support::{Event, Rejection, Response, TestApp, User, id_of, rejection, section, test_on, types};
 use crate::tokens::redeemer_key;
-
-on_both_databases![
-    claim_transfers_ownership,
-    claim_replaces_serials_and_uris,
-    redeemer_learns_of_replaced_serials,
-    host_returns_claimed_tickets_by_new_serials,
-    rejection_leaves_tickets_with_sender,
-    either_side_cancels_open_transfer,
-    transfers_tickets_of_several_events,
-    pending_tickets_admit_only_after_claim,
-    claimed_ticket_can_be_transferred_again,
-    redeemer_sees_every_status_change,
-];
 
 /// Ama, who has tickets to an event of Kofi, and Esi, the recipient.
 struct Fixture {
@@ -115,6 +102,7 @@ async fn tables(app: &TestApp) -> Tables {
     (tickets, transfers, held)
 }
 
+#[test_on(sqlite, postgres)]
 async fn claim_transfers_ownership(app: TestApp) {
     let Fixture { ama, esi, event, serials, .. } = create_fixture(&app, 3).await;
 
@@ -161,6 +149,7 @@ async fn claim_transfers_ownership(app: TestApp) {
     assert_eq!(former.rejection(), (403, "resource.not-yours".to_owned()));
 }
 
+#[test_on(sqlite, postgres)]
 async fn claim_replaces_serials_and_uris(app: TestApp) {
     let fixture = create_fixture(&app, 2).await;
     let uri = fixture.offer(&app, &fixture.serials).await;
@@ -198,6 +187,7 @@ async fn claim_replaces_serials_and_uris(app: TestApp) {
     assert_eq!(app.read(&format!("{}/statistics", fixture.event.uri)).await["tickets"], 2);
 }
 
+#[test_on(sqlite, postgres)]
 async fn redeemer_learns_of_replaced_serials(app: TestApp) {
     let fixture = create_fixture(&app, 1).await;
     let gate = app.client(&fixture.gate_key(&app).await);
@@ -224,6 +214,7 @@ async fn redeemer_learns_of_replaced_serials(app: TestApp) {
     assert_eq!((valid.total, valid.entries[0].serial.as_str()), (1, new.as_str()));
 }
 
+#[test_on(sqlite, postgres)]
 async fn host_returns_claimed_tickets_by_new_serials(app: TestApp) {
     let fixture = create_fixture(&app, 2).await;
     let order = app.read("/orders").await["entries"][0]["self"].as_str().unwrap().to_owned();
@@ -242,6 +233,7 @@ async fn host_returns_claimed_tickets_by_new_serials(app: TestApp) {
     assert_eq!(app.sold_and_reserved(&fixture.event.sections[0]).await, (0, 0));
 }
 
+#[test_on(sqlite, postgres)]
 async fn rejection_leaves_tickets_with_sender(app: TestApp) {
     let fixture = create_fixture(&app, 2).await;
     let uri = fixture.offer(&app, &fixture.serials).await;
@@ -258,6 +250,7 @@ async fn rejection_leaves_tickets_with_sender(app: TestApp) {
     assert_eq!(fixture.admit(&app, &fixture.serials).await.body[0]["patron"]["number"], fixture.ama.number.as_str());
 }
 
+#[test_on(sqlite, postgres)]
 async fn either_side_cancels_open_transfer(app: TestApp) {
     let fixture = create_fixture(&app, 2).await;
 
@@ -277,6 +270,7 @@ async fn either_side_cancels_open_transfer(app: TestApp) {
     assert_eq!(fixture.admit(&app, &fixture.serials).await.body.as_array().unwrap().len(), 2);
 }
 
+#[test_on(sqlite, postgres)]
 async fn transfers_tickets_of_several_events(app: TestApp) {
     let fixture = create_fixture(&app, 1).await;
     let host = app.create_host(&fixture.kofi).await;
@@ -294,6 +288,7 @@ async fn transfers_tickets_of_several_events(app: TestApp) {
     assert_eq!(wallet(&app, &fixture.esi).await.len(), 3);
 }
 
+#[test_on(sqlite, postgres)]
 async fn pending_tickets_admit_only_after_claim(app: TestApp) {
     let fixture = create_fixture(&app, 2).await;
     let uri = fixture.offer(&app, &fixture.serials[..1]).await;
@@ -314,6 +309,7 @@ async fn pending_tickets_admit_only_after_claim(app: TestApp) {
     assert_eq!(admitted.body[0]["patron"]["number"], fixture.esi.number.as_str(), "the new owner is the patron");
 }
 
+#[test_on(sqlite, postgres)]
 async fn claimed_ticket_can_be_transferred_again(app: TestApp) {
     let fixture = create_fixture(&app, 1).await;
     let yaw = app.sign_up("yaw").await;
@@ -335,6 +331,7 @@ async fn claimed_ticket_can_be_transferred_again(app: TestApp) {
     assert_eq!((wallet(&app, &fixture.esi).await, wallet(&app, &yaw).await), (vec![], vec![]));
 }
 
+#[test_on(sqlite, postgres)]
 async fn redeemer_sees_every_status_change(app: TestApp) {
     let fixture = create_fixture(&app, 2).await;
     let gate = app.client(&fixture.gate_key(&app).await);

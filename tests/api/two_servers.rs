@@ -15,21 +15,8 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use crate::support::{
-    PASSWORD, RESERVATION_TTL, SmtpBehavior, TestApp, card_payment, partial_card_payment, rejection, section, wait_until,
+    PASSWORD, RESERVATION_TTL, SmtpBehavior, TestApp, card_payment, partial_card_payment, rejection, section, test_on, wait_until,
 };
-
-on_two_servers![
-    resources_with_equal_ids_are_distinct,
-    concurrent_payments_have_distinct_ids,
-    concurrent_images_have_distinct_ids,
-    concurrent_mails_have_distinct_ids,
-    revoked_key_is_rejected_by_both_servers,
-    owed_refunds_are_made_once,
-    tickets_are_sold_once_with_different_clocks,
-    one_server_runs_an_exclusive_job,
-    lease_of_server_whose_clock_was_ahead_ends,
-    changes_on_one_server_are_seen_by_the_other,
-];
 
 /// Sets both id generators to the same value, a minute ahead of the clocks.
 fn align_ids(app: &TestApp) {
@@ -39,6 +26,7 @@ fn align_ids(app: &TestApp) {
 }
 
 /// The two servers receive consecutive requests.
+#[test_on(two_servers)]
 async fn resources_with_equal_ids_are_distinct(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 100)]).await;
     let esi = app.sign_up("esi").await;
@@ -68,6 +56,7 @@ async fn resources_with_equal_ids_are_distinct(app: TestApp) {
     make(&app.public_key, "/verifications", [code("ama@example.com"), code("esi@example.com")]).await;
 }
 
+#[test_on(two_servers)]
 async fn concurrent_payments_have_distinct_ids(app: TestApp) {
     let (_, ama, event) = app.create_sale(&[section("Stalls", 100.0, 10)]).await;
     let yaw = app.sign_up("yaw").await;
@@ -91,6 +80,7 @@ async fn concurrent_payments_have_distinct_ids(app: TestApp) {
     assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (3, 0));
 }
 
+#[test_on(two_servers)]
 async fn concurrent_images_have_distinct_ids(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
@@ -118,6 +108,7 @@ async fn concurrent_images_have_distinct_ids(app: TestApp) {
 
 /// A server caches valid keys. Once a request that revokes a key is answered, both servers must reject it. Other requests keep
 /// both caches in use.
+#[test_on(two_servers)]
 async fn revoked_key_is_rejected_by_both_servers(app: TestApp) {
     let others = async || {
         loop {
@@ -170,6 +161,7 @@ async fn end_keys(app: &TestApp) {
     ends("an account's removal", &yaw.key, "DELETE", &format!("/accounts/{}", yaw.number), staff, Value::Null).await;
 }
 
+#[test_on(two_servers)]
 async fn concurrent_mails_have_distinct_ids(app: TestApp) {
     let server = app.start_mail_server(SmtpBehavior::Accept).await;
     for name in ["ama", "yaw"] {
@@ -192,6 +184,7 @@ async fn concurrent_mails_have_distinct_ids(app: TestApp) {
 }
 
 /// Twenty partly paid orders expire while the gateway rejects refunds. Then the jobs of both servers make the refunds.
+#[test_on(two_servers)]
 async fn owed_refunds_are_made_once(app: TestApp) {
     let (_, event) = app.sign_up_host("kofi", &[section("Stalls", 10.0, 40)]).await;
     for number in 0..4 {
@@ -218,6 +211,7 @@ async fn owed_refunds_are_made_once(app: TestApp) {
 }
 
 /// The clock of one server is ten minutes ahead, so a reservation expires earlier there. No ticket may be sold twice.
+#[test_on(two_servers)]
 async fn tickets_are_sold_once_with_different_clocks(app: TestApp) {
     let (_, event) = app.sign_up_host("kofi", &[section("Stalls", 10.0, 4)]).await;
     let stalls = event.sections[0].as_str();
@@ -289,6 +283,7 @@ fn assert_leases_had_ended(steps: &[Step]) {
 }
 
 /// The other server takes over when the one that runs the job stops.
+#[test_on(two_servers)]
 async fn one_server_runs_an_exclusive_job(app: TestApp) {
     let mut jobs: Vec<(String, Jobs)> =
         app.states().map(|state| (state.server_name.clone(), Jobs::start(state, [EXCLUSIVE_JOB]))).collect();
@@ -311,6 +306,7 @@ async fn one_server_runs_an_exclusive_job(app: TestApp) {
 }
 
 /// Both servers have cached the event and the keys before each change.
+#[test_on(two_servers)]
 async fn changes_on_one_server_are_seen_by_the_other(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10)]).await;
     // The proxy sends consecutive requests to different servers.
@@ -337,6 +333,7 @@ const WHITE: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mP
 /// A black pixel.
 const BLACK: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mNgYGAAAAAEAAHI6uv5AAAAAElFTkSuQmCC";
 
+#[test_on(two_servers)]
 async fn lease_of_server_whose_clock_was_ahead_ends(app: TestApp) {
     app.stop_jobs().await;
     app.execute_sql(

@@ -2,19 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Response, TestApp, rejection, types};
-
-on_both_databases![
-    venue_of_staff_is_approved_immediately,
-    venue_of_customer_is_private_until_approved,
-    pending_venue_is_visible_with_its_events,
-    name_is_unique_even_while_pending,
-    unknown_region_is_named,
-    finds_venues_by_region_and_name,
-    staff_update_venue,
-    staff_delete_venue_and_its_submission,
-    venue_with_events_cannot_be_deleted,
-];
+use crate::support::{Response, TestApp, rejection, test_on, types};
 
 fn venue(name: &str, region: &str) -> Value {
     json!({ "name": name, "region": region, "address": "1 La Beach Road, Accra", "longitude": -0.1545, "latitude": 5.5593 })
@@ -35,6 +23,7 @@ async fn decide(app: &TestApp, approved: bool) {
     app.staff.client.submission_delete().submission(submission).approved(approved).send().await.unwrap();
 }
 
+#[test_on(sqlite, postgres)]
 async fn venue_of_staff_is_approved_immediately(app: TestApp) {
     let region = app.create_region().await;
     let identifier = region.strip_prefix("/regions/").unwrap();
@@ -53,6 +42,7 @@ async fn venue_of_staff_is_approved_immediately(app: TestApp) {
     assert_eq!(app.staff.client.submission_list().send().await.unwrap().total, 0);
 }
 
+#[test_on(sqlite, postgres)]
 async fn venue_of_customer_is_private_until_approved(app: TestApp) {
     let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
 
@@ -75,6 +65,7 @@ async fn venue_of_customer_is_private_until_approved(app: TestApp) {
     assert_eq!(listed(&app, &kofi.key, "").await, ["Alliance Garden"]);
 }
 
+#[test_on(sqlite, postgres)]
 async fn pending_venue_is_visible_with_its_events(app: TestApp) {
     let (ama, kofi, efua) = (app.sign_up("ama").await, app.sign_up("kofi").await, app.sign_up("efua").await);
     let host = app.create_host(&ama).await;
@@ -102,6 +93,7 @@ async fn pending_venue_is_visible_with_its_events(app: TestApp) {
     assert!(!listed(&app, &efua.key, "").await.contains(&"Alliance Garden".to_owned()), "only approved venues are listed");
 }
 
+#[test_on(sqlite, postgres)]
 async fn name_is_unique_even_while_pending(app: TestApp) {
     let (ama, region) = (app.sign_up("ama").await, app.create_region().await);
     create(&app, &ama.key, &venue("Alliance Garden", &region)).await;
@@ -115,6 +107,7 @@ async fn name_is_unique_even_while_pending(app: TestApp) {
     assert_eq!(rejection(&renamed), (409, "venue.taken"));
 }
 
+#[test_on(sqlite, postgres)]
 async fn unknown_region_is_named(app: TestApp) {
     let staff = &app.staff.key;
     let created = create(&app, staff, &venue("Labadi Amphitheatre", &app.create_region().await)).await;
@@ -131,6 +124,7 @@ async fn unknown_region_is_named(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn finds_venues_by_region_and_name(app: TestApp) {
     let (coast, north) = (app.create_region().await, app.create_region().await);
     for (name, region) in [("Labadi Amphitheatre", &coast), ("The 100% Club_Accra", &coast), ("Tamale Theatre", &north)] {
@@ -155,6 +149,7 @@ async fn finds_venues_by_region_and_name(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn staff_update_venue(app: TestApp) {
     let (ama, region) = (app.sign_up("ama").await, app.create_region().await);
     let created = create(&app, &ama.key, &venue("Alliance Garden", &region)).await;
@@ -171,6 +166,7 @@ async fn staff_update_venue(app: TestApp) {
     assert!(listed(&app, &app.public_key, "").await.is_empty(), "a change is no approval");
 }
 
+#[test_on(sqlite, postgres)]
 async fn staff_delete_venue_and_its_submission(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let created = create(&app, &ama.key, &venue("Alliance Garden", &app.create_region().await)).await;
@@ -185,6 +181,7 @@ async fn staff_delete_venue_and_its_submission(app: TestApp) {
     assert_eq!(same.status, 201, "its name is free again");
 }
 
+#[test_on(sqlite, postgres)]
 async fn venue_with_events_cannot_be_deleted(app: TestApp) {
     let (ama, event) = app.sign_up_host_with_draft("ama").await;
     let event = ama.client.event_get().event(event.id.as_str()).send().await.unwrap();

@@ -5,20 +5,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use serde_json::json;
 
-use crate::support::{Response, TestApp, User, code_in, rejection, types};
-
-on_both_databases![
-    verifies_account_with_mailed_code,
-    unknown_email_gets_no_mail,
-    unknown_verification_is_not_found,
-    wrong_code_is_rejected_and_counted,
-    code_expires_after_fifteen_minutes,
-    newer_verification_replaces_earlier_ones,
-    code_for_former_email_is_rejected,
-    stored_code_is_not_readable,
-];
-
-race_tests![concurrent_wrong_codes_are_all_counted, concurrent_correct_codes_succeed_once,];
+use crate::support::{Response, TestApp, User, code_in, rejection, test_on, types};
 
 impl TestApp {
     /// Requests a code, and reads it from the `count`th mail to that address. Returns the URI of the verification or reset, and
@@ -53,6 +40,7 @@ async fn is_verified(ama: &User) -> bool {
     ama.client.account_get().number(ama.number.as_str()).send().await.unwrap().verified
 }
 
+#[test_on(sqlite, postgres)]
 async fn verifies_account_with_mailed_code(app: TestApp) {
     let ama = app.sign_up("ama").await;
 
@@ -76,6 +64,7 @@ async fn verifies_account_with_mailed_code(app: TestApp) {
     assert_eq!(rejection(&app.submit_code(uri, json!({ "code": code_in(&letter) })).await), (409, "verification.closed"));
 }
 
+#[test_on(sqlite, postgres)]
 async fn unknown_email_gets_no_mail(app: TestApp) {
     for path in ["/verifications", "/resets"] {
         let rejected = app.post(&app.public_key, path, json!({ "email": "kofi@example.com" })).await;
@@ -85,6 +74,7 @@ async fn unknown_email_gets_no_mail(app: TestApp) {
     assert_eq!(app.mailbox.files_to("kofi@example.com").len(), 0);
 }
 
+#[test_on(sqlite, postgres)]
 async fn unknown_verification_is_not_found(app: TestApp) {
     app.sign_up("ama").await;
     let (reset, code) = app.request_code("/resets", "ama@example.com", 1).await;
@@ -100,6 +90,7 @@ async fn unknown_verification_is_not_found(app: TestApp) {
     assert_eq!(app.verification_status(&reset).await, "Pending");
 }
 
+#[test_on(sqlite, postgres)]
 async fn wrong_code_is_rejected_and_counted(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let (uri, code) = app.request_code("/verifications", "ama@example.com", 1).await;
@@ -120,6 +111,7 @@ async fn wrong_code_is_rejected_and_counted(app: TestApp) {
     assert!(!is_verified(&ama).await);
 }
 
+#[test_on(sqlite, postgres, two_servers)]
 async fn concurrent_wrong_codes_are_all_counted(app: TestApp) {
     app.sign_up("ama").await;
     let (uri, code) = app.request_code("/verifications", "ama@example.com", 1).await;
@@ -130,6 +122,7 @@ async fn concurrent_wrong_codes_are_all_counted(app: TestApp) {
     assert_eq!((with(400), with(409)), (5, 7));
 }
 
+#[test_on(sqlite, postgres)]
 async fn code_expires_after_fifteen_minutes(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let (late, code) = app.request_code("/verifications", "ama@example.com", 1).await;
@@ -145,6 +138,7 @@ async fn code_expires_after_fifteen_minutes(app: TestApp) {
     assert_eq!(app.submit_code(&timely, json!({ "code": code })).await.status, 200);
 }
 
+#[test_on(sqlite, postgres)]
 async fn newer_verification_replaces_earlier_ones(app: TestApp) {
     app.sign_up("ama").await;
     let (first, first_code) = app.request_code("/verifications", "ama@example.com", 1).await;
@@ -161,6 +155,7 @@ async fn newer_verification_replaces_earlier_ones(app: TestApp) {
     assert_eq!(app.submit_code(&second, json!({ "code": code })).await.status, 200);
 }
 
+#[test_on(sqlite, postgres)]
 async fn code_for_former_email_is_rejected(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let (uri, code) = app.request_code("/verifications", "ama@example.com", 1).await;
@@ -178,6 +173,7 @@ async fn code_for_former_email_is_rejected(app: TestApp) {
     assert!(!is_verified(&ama).await);
 }
 
+#[test_on(sqlite, postgres, two_servers)]
 async fn concurrent_correct_codes_succeed_once(app: TestApp) {
     app.sign_up("ama").await;
     let (uri, code) = app.request_code("/verifications", "ama@example.com", 1).await;
@@ -188,6 +184,7 @@ async fn concurrent_correct_codes_succeed_once(app: TestApp) {
     assert_eq!((with(200), with(409)), (1, 5));
 }
 
+#[test_on(sqlite, postgres)]
 async fn stored_code_is_not_readable(app: TestApp) {
     app.sign_up("ama").await;
     let (uri, code) = app.request_code("/verifications", "ama@example.com", 1).await;

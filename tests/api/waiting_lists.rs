@@ -7,24 +7,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::orders::limited_section;
-use crate::support::{Event, RESERVATION_TTL, Response, TestApp, User, card_payment, entries_of, id_of, rejection, section};
-
-on_both_databases![
-    sold_out_section_has_a_waiting_list,
-    free_places_are_offered_in_order,
-    offer_is_reserved_for_its_account,
-    complimentary_tickets_leave_offer_open,
-    lapsed_offer_goes_to_the_next_account,
-    offer_of_deactivated_account_goes_to_the_next_one,
-    every_way_to_free_places_leads_to_an_offer,
-    entries_are_read_by_account_host_and_staff,
-    lists_end_with_their_sale,
-    entries_are_limited,
-    rules_of_sale_apply_to_entries,
-    section_that_changes_while_a_request_waits_decides,
-    deleted_account_leaves_its_lists,
-    entries_that_cannot_be_served_are_closed,
-];
+use crate::support::{
+    Event, RESERVATION_TTL, Response, TestApp, User, card_payment, entries_of, id_of, rejection, section, test_on,
+};
 
 /// Creates a listed event of Kofi with a section of this price and capacity.
 async fn create_event(app: &TestApp, price: f64, capacity: i64) -> (User, Event) {
@@ -68,6 +53,7 @@ async fn places(app: &TestApp, section: &str) -> [i64; 3] {
     ["sold", "reserved", "remaining"].map(|name| section[name].as_i64().unwrap())
 }
 
+#[test_on(sqlite, postgres)]
 async fn sold_out_section_has_a_waiting_list(app: TestApp) {
     let (_, event) = create_event(&app, 10.0, 2).await;
     let (ama, yaw, esi) = (app.sign_up("ama").await, app.sign_up("yaw").await, app.sign_up("esi").await);
@@ -102,6 +88,7 @@ async fn sold_out_section_has_a_waiting_list(app: TestApp) {
     assert_eq!(join(&app, &yaw, floor, 1).await.body["position"], 2);
 }
 
+#[test_on(sqlite, postgres)]
 async fn free_places_are_offered_in_order(app: TestApp) {
     let (_, event) = create_event(&app, 10.0, 4).await;
     let floor = event.sections[0].as_str();
@@ -127,6 +114,7 @@ async fn free_places_are_offered_in_order(app: TestApp) {
     assert!(mail.contains(&format!("/events/{}", event.id)), "{mail}");
 }
 
+#[test_on(sqlite, postgres)]
 async fn offer_is_reserved_for_its_account(app: TestApp) {
     // The job would offer the free places at once.
     app.stop_jobs().await;
@@ -174,6 +162,7 @@ async fn offer_is_reserved_for_its_account(app: TestApp) {
     ama.order(floor, 1).await.unwrap();
 }
 
+#[test_on(sqlite, postgres)]
 async fn complimentary_tickets_leave_offer_open(app: TestApp) {
     let (kofi, event) = create_event(&app, 10.0, 3).await;
     let floor = event.sections[0].as_str();
@@ -197,6 +186,7 @@ async fn complimentary_tickets_leave_offer_open(app: TestApp) {
     assert_eq!(status(&app, &entry).await, "Ordered");
 }
 
+#[test_on(sqlite, postgres)]
 async fn lapsed_offer_goes_to_the_next_account(app: TestApp) {
     let (_, event) = create_event(&app, 0.0, 1).await;
     let floor = event.sections[0].as_str();
@@ -226,6 +216,7 @@ async fn lapsed_offer_goes_to_the_next_account(app: TestApp) {
     assert_eq!((&mine["total"], &mine["entries"][0]["self"]), (&json!(1), &json!(again)));
 }
 
+#[test_on(sqlite, postgres)]
 async fn offer_of_deactivated_account_goes_to_the_next_one(app: TestApp) {
     let (_, event) = create_event(&app, 10.0, 1).await;
     let floor = event.sections[0].as_str();
@@ -245,6 +236,7 @@ async fn offer_of_deactivated_account_goes_to_the_next_one(app: TestApp) {
     app.assert_invariants().await;
 }
 
+#[test_on(sqlite, postgres)]
 async fn every_way_to_free_places_leads_to_an_offer(app: TestApp) {
     let (kofi, event) = create_event(&app, 10.0, 3).await;
     let floor = event.sections[0].as_str();
@@ -292,6 +284,7 @@ async fn wait_after_offer(app: &TestApp, esi: &User, yaw: &User, kofi: &User, fl
     hers
 }
 
+#[test_on(sqlite, postgres)]
 async fn entries_are_read_by_account_host_and_staff(app: TestApp) {
     let (kofi, event) = create_event(&app, 0.0, 1).await;
     let floor = event.sections[0].as_str();
@@ -317,6 +310,7 @@ async fn entries_are_read_by_account_host_and_staff(app: TestApp) {
     assert_eq!(app.delete(&app.staff.key, &his).await.status, 204);
 }
 
+#[test_on(sqlite, postgres)]
 async fn lists_end_with_their_sale(app: TestApp) {
     let (kofi, cancelled) = create_event(&app, 10.0, 2).await;
     let host = app.create_host(&kofi).await;
@@ -361,6 +355,7 @@ async fn lists_end_with_their_sale(app: TestApp) {
     assert_eq!(status(&app, &entries[3][1]).await, "Closed");
 }
 
+#[test_on(sqlite, postgres)]
 async fn entries_are_limited(app: TestApp) {
     let sections: Vec<_> = (0..21).map(|number| section(&format!("Block {number}"), 0.0, 1)).collect();
     let (kofi, event) = app.sign_up_host("kofi", &sections).await;
@@ -386,6 +381,7 @@ async fn entries_are_limited(app: TestApp) {
     wait(&app, &yaw, last, 1).await;
 }
 
+#[test_on(sqlite, postgres)]
 async fn rules_of_sale_apply_to_entries(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[limited_section("VIP", 0.0, 2)]).await;
     let vip = event.sections[0].as_str();
@@ -412,6 +408,7 @@ async fn rules_of_sale_apply_to_entries(app: TestApp) {
     assert_eq!(rejection(&join(&app, &yaw, &orphan.sections[0], 1).await), (409, "host.removed"));
 }
 
+#[test_on(sqlite, postgres)]
 async fn section_that_changes_while_a_request_waits_decides(app: TestApp) {
     app.stop_jobs().await;
     let (_, event) = create_event(&app, 0.0, 1).await;
@@ -426,6 +423,7 @@ async fn section_that_changes_while_a_request_waits_decides(app: TestApp) {
     assert_eq!(rejection(&joined), (409, "section.inactive"));
 }
 
+#[test_on(sqlite, postgres)]
 async fn deleted_account_leaves_its_lists(app: TestApp) {
     let (_, event) = create_event(&app, 10.0, 2).await;
     let floor = event.sections[0].as_str();
@@ -455,6 +453,7 @@ async fn deleted_account_leaves_its_lists(app: TestApp) {
 }
 
 /// As long as such an entry waited, nobody could order the free places.
+#[test_on(sqlite, postgres)]
 async fn entries_that_cannot_be_served_are_closed(app: TestApp) {
     // The last two ask for more places than become free. As long as they wait, nobody else can order.
     for (way, quantity) in [("capacity", 4), ("maximum", 2), ("deactivated", 2), ("maximum", 5), ("deactivated", 5)] {

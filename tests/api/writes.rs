@@ -2,9 +2,7 @@
 
 use boxoffice_http::error::Error;
 
-use crate::support::TestApp;
-
-on_both_databases![statements_are_executed_in_their_order, rejected_statement_undoes_all];
+use crate::support::{TestApp, test_on};
 
 type Pair = (i64, String);
 
@@ -12,6 +10,7 @@ fn pairs(numbers: impl IntoIterator<Item = i64>, text: &str) -> Vec<Pair> {
     numbers.into_iter().map(|number| (number, text.to_owned())).collect()
 }
 
+#[test_on(sqlite, postgres)]
 async fn statements_are_executed_in_their_order(app: TestApp) {
     for table in
         ["create table written_first (number bigint, text text)", "create table written_second (number bigint, text text)"]
@@ -52,6 +51,7 @@ async fn statements_are_executed_in_their_order(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn rejected_statement_undoes_all(app: TestApp) {
     app.execute_sql("create table numbers (number bigint not null)").await;
     let mut tx = app.state.db.begin().await.unwrap();

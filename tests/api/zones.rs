@@ -4,22 +4,13 @@ use futures::future::join;
 use serde_json::{Value, json};
 
 use crate::advertisements::{advertisement_body, create};
-use crate::support::{Response, TestApp, rejection};
-
-on_both_databases![
-    staff_create_zones_and_any_key_reads_them,
-    staff_update_zones,
-    staff_delete_zones,
-    dimensions_of_booked_zone_are_immutable,
-    booked_zone_cannot_be_deleted,
-];
-
-race_tests![concurrent_resize_and_booking_leave_one];
+use crate::support::{Response, TestApp, rejection, test_on};
 
 async fn add(app: &TestApp, key: &str, body: &Value) -> Response {
     app.post(key, "/zones", body).await
 }
 
+#[test_on(sqlite, postgres)]
 async fn staff_create_zones_and_any_key_reads_them(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let zone = json!({ "name": "Leaderboard", "width": 728, "height": 90, "description": "On top." });
@@ -41,6 +32,7 @@ async fn staff_create_zones_and_any_key_reads_them(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn staff_update_zones(app: TestApp) {
     let zone = app.create_zone(300, 250).await;
     let before = app.read(&zone).await;
@@ -54,6 +46,7 @@ async fn staff_update_zones(app: TestApp) {
     assert_eq!(app.read(&zone).await, expected);
 }
 
+#[test_on(sqlite, postgres)]
 async fn staff_delete_zones(app: TestApp) {
     let zone = app.create_zone(300, 250).await;
 
@@ -65,6 +58,7 @@ async fn staff_delete_zones(app: TestApp) {
     assert_eq!(app.request("GET", &zone).send().await.status, 404);
 }
 
+#[test_on(sqlite, postgres)]
 async fn dimensions_of_booked_zone_are_immutable(app: TestApp) {
     let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     let (zone, empty) = (app.create_zone(300, 250).await, app.create_zone(300, 250).await);
@@ -84,6 +78,7 @@ async fn dimensions_of_booked_zone_are_immutable(app: TestApp) {
     assert_eq!((other.status, free.status, &free.body["width"]), (200, 200, &json!(301)));
 }
 
+#[test_on(sqlite, postgres)]
 async fn booked_zone_cannot_be_deleted(app: TestApp) {
     let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     let zone = app.create_zone(300, 250).await;
@@ -100,6 +95,7 @@ async fn booked_zone_cannot_be_deleted(app: TestApp) {
     assert_eq!(free.status, 204);
 }
 
+#[test_on(sqlite, postgres, two_servers)]
 async fn concurrent_resize_and_booking_leave_one(app: TestApp) {
     let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     for round in 0..8 {

@@ -16,7 +16,7 @@ use serde_json::json;
 
 use planted_fault::{Change, On, planted_fault};
 
-use crate::support::{CONTRACT, MockServer, TestApp};
+use crate::support::{CONTRACT, MockServer, TestApp, test_on};
 
 mod faults;
 mod fixtures;
@@ -24,8 +24,6 @@ mod foreign;
 mod planted;
 mod planted_fault;
 mod proxy;
-
-on_both_databases![platform_conforms_to_contract, platform_without_decimals_conforms_to_contract];
 
 fn mock() -> MockServer {
     MockServer::start(MockSettings::default())
@@ -130,6 +128,7 @@ async fn stateful_mock_conforms_to_contract() {
     assert_clean(&comparison.run(|_| ()).await, &ON_REAL_SERVERS);
 }
 
+#[test_on(sqlite, postgres)]
 async fn platform_conforms_to_contract(app: TestApp) {
     // A job would end the return of an event between a request for it and one for the list.
     app.stop_jobs().await;
@@ -142,6 +141,7 @@ async fn platform_conforms_to_contract(app: TestApp) {
     assert_clean(&comparison.run(|_| ()).await, &[Check::Prepared]);
 }
 
+#[test_on(sqlite, postgres)]
 async fn platform_without_decimals_conforms_to_contract(app: TestApp) {
     // Without fees, less is to pay than in the examples.
     let (currency, fee_steps) = ("XOF".parse().unwrap(), "0".parse().unwrap());

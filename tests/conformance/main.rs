@@ -2,8 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "../support/mod.rs"]
-#[macro_use]
-#[allow(dead_code, unused_imports, unused_macros, clippy::allow_attributes, reason = "shared by several test binaries")]
+#[allow(dead_code, unused_imports, clippy::allow_attributes, reason = "shared by several test binaries")]
 mod support;
 
 mod changelog;

@@ -15,9 +15,7 @@ use boxoffice_mock::MockSettings;
 use boxoffice_openapi::{Contract, Operation};
 use serde_json::json;
 
-use crate::support::{MockServer, TestApp, mock_request as request, operations};
-
-on_both_databases![error_responses_equal_those_of_platform];
+use crate::support::{MockServer, TestApp, mock_request as request, operations, test_on};
 
 /// Returns a valid request for each operation.
 fn requests(contract: &Contract) -> Vec<(&Operation, Request)> {
@@ -213,6 +211,7 @@ async fn configured_key_is_required() {
     assert_eq!([with_key("the one").await, with_key("another").await, with_key(" ").await], [200, 403, 401]);
 }
 
+#[test_on(sqlite, postgres)]
 async fn error_responses_equal_those_of_platform(app: TestApp) {
     let mock = MockServer::start(MockSettings::default());
     let platform = HttpClient::new(&app.address).unwrap();

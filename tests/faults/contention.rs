@@ -17,10 +17,8 @@ use serde_json::{Map, Value, json};
 
 use super::{print_figure, seed, short_or_full};
 use crate::support::{
-    RESERVATION_TTL, Response, TestApp, card_payment, check_invariants, partial_card_payment, rejection, section,
+    RESERVATION_TTL, Response, TestApp, card_payment, check_invariants, partial_card_payment, rejection, section, test_on,
 };
-
-race_tests![ten_buyers_for_each_ticket];
 
 /// The number of concurrent users.
 const CONCURRENCY: usize = 100;
@@ -47,6 +45,7 @@ struct SectionCounts {
     held: i64,
 }
 
+#[test_on(sqlite, postgres, two_servers)]
 async fn ten_buyers_for_each_ticket(app: TestApp) {
     let buyers: usize = short_or_full(1000, 10_000);
     let seed = seed();

@@ -11,8 +11,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[path = "../support/mod.rs"]
-#[macro_use]
-#[allow(dead_code, unused_imports, unused_macros, clippy::allow_attributes, reason = "shared by several test binaries")]
+#[allow(dead_code, unused_imports, clippy::allow_attributes, reason = "shared by several test binaries")]
 mod support;
 
 mod backup;
@@ -40,9 +39,7 @@ use std::time::{Duration, Instant};
 
 use load::Load;
 
-use crate::support::{TestApp, wait_until};
-
-on_both_databases![load_without_fault_is_acknowledged_completely, missing_acknowledged_change_is_detected];
+use crate::support::{TestApp, test_on, wait_until};
 
 /// Returns a test's parameter: `short` by default, `full` with `BOXOFFICE_FAULTS=full`.
 fn short_or_full<T>(short: T, full: T) -> T {
@@ -90,6 +87,7 @@ async fn check(app: &TestApp, load: &Load) {
     app.check_gateway_balance().await;
 }
 
+#[test_on(sqlite, postgres)]
 async fn load_without_fault_is_acknowledged_completely(app: TestApp) {
     let load = create_load(&app).await;
 
@@ -104,6 +102,7 @@ async fn load_without_fault_is_acknowledged_completely(app: TestApp) {
     assert!(load.records().unavailable.is_empty(), "503 without a fault");
 }
 
+#[test_on(sqlite, postgres)]
 async fn missing_acknowledged_change_is_detected(app: TestApp) {
     let load = create_load(&app).await;
     let work = load.start(&app.address);

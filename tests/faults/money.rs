@@ -9,14 +9,9 @@ use tokio::net::TcpListener;
 
 use super::server;
 use crate::support::server_process::ServerProcess;
-use crate::support::{Event, RESERVATION_TTL, TestApp, User, card_payment, partial_card_payment, rejection, section, wait_until};
-
-on_both_databases![
-    unrecorded_charge_is_cancelled,
-    unrecorded_charge_is_cancelled_after_expiry,
-    unsent_charge_is_abandoned,
-    unrecorded_refund_is_made_once,
-];
+use crate::support::{
+    Event, RESERVATION_TTL, TestApp, User, card_payment, partial_card_payment, rejection, section, test_on, wait_until,
+};
 
 /// Longer than the gateway's timeout, after which a payment is abandoned.
 const ABANDONED_AFTER: Duration = Duration::from_secs(3 * 60);
@@ -76,6 +71,7 @@ async fn assert_books(app: &TestApp) {
     app.check_gateway_balance().await;
 }
 
+#[test_on(sqlite, postgres)]
 async fn unrecorded_charge_is_cancelled(app: TestApp) {
     let fixture = pay_and_kill(&app).await;
     let order = &fixture.order.self_;
@@ -92,6 +88,7 @@ async fn unrecorded_charge_is_cancelled(app: TestApp) {
     assert_books(&app).await;
 }
 
+#[test_on(sqlite, postgres)]
 async fn unrecorded_charge_is_cancelled_after_expiry(app: TestApp) {
     let fixture = pay_and_kill(&app).await;
 
@@ -104,6 +101,7 @@ async fn unrecorded_charge_is_cancelled_after_expiry(app: TestApp) {
     assert_books(&app).await;
 }
 
+#[test_on(sqlite, postgres)]
 async fn unsent_charge_is_abandoned(app: TestApp) {
     // A gateway that accepts the connection and reads nothing.
     let deaf = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -125,6 +123,7 @@ async fn unsent_charge_is_abandoned(app: TestApp) {
     assert_books(&app).await;
 }
 
+#[test_on(sqlite, postgres)]
 async fn unrecorded_refund_is_made_once(app: TestApp) {
     let fixture = create_fixture(&app, app.gateway.listen().await).await;
     let order = &fixture.order.self_;

@@ -8,9 +8,7 @@ use sqlx::{AssertSqlSafe, Connection, PgConnection, SqliteConnection};
 use tokio::time::sleep;
 
 use super::{check, create_load, fault_duration, print_figure};
-use crate::support::{TestApp, wait_until};
-
-race_tests![new_columns_tables_and_indexes_fail_no_request];
+use crate::support::{TestApp, test_on, wait_until};
 
 /// A connection of another program.
 enum Other {
@@ -36,6 +34,7 @@ impl Other {
 }
 
 /// The changes that the policy for migrations allows while the previous version runs.
+#[test_on(sqlite, postgres, two_servers)]
 async fn new_columns_tables_and_indexes_fail_no_request(app: TestApp) {
     let load = create_load(&app).await;
     let mut other = Other::connect(&app.database_url).await;

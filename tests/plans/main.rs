@@ -15,7 +15,7 @@
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a tool of the test suite")]
 
 #[path = "../support/mod.rs"]
-#[allow(dead_code, unused_imports, unused_macros, clippy::allow_attributes, reason = "shared by several test binaries")]
+#[allow(dead_code, unused_imports, clippy::allow_attributes, reason = "shared by several test binaries")]
 mod support;
 
 mod access;

@@ -1,8 +1,7 @@
 //! Support for all test binaries: a server per test, users that call it through the generated client, and fake dependencies.
 //!
 //! ```ignore
-//! on_both_databases![fulfills_paid_order];
-//!
+//! #[test_on(sqlite, postgres)]
 //! async fn fulfills_paid_order(app: TestApp) {
 //!     let ama = app.sign_up("ama").await;
 //!     let event = app.create_listed_event(&app.create_host(&ama).await, &[section("Floor", 20.0, 100)]).await;
@@ -32,7 +31,6 @@ mod pg_cluster;
 pub mod postgres;
 mod proxy;
 mod remote_fake_gateway;
-#[macro_use]
 mod runner;
 mod sales;
 pub mod server_process;
@@ -64,3 +62,4 @@ pub use tool_process::ToolProcess;
 pub use users::{PASSWORD, User};
 
 pub use boxoffice_client::{Client, types};
+pub use boxoffice_test_macros::test_on;

@@ -1,41 +1,8 @@
-//! Macros that turn an `async fn(TestApp)` into standard `#[tokio::test]` functions, and the functions they call.
+//! The functions that run a test on a database. The attribute `test_on(NAME)` (`tests/macros`) calls `run_on_NAME`.
 
 use std::env;
 
 use super::TestApp;
-
-/// Declares a module of tests for each named `async fn(TestApp)`, with a test for each way to run it.
-macro_rules! tests_on {
-    ([$($test:ident),* $(,)?] $runs:tt) => { $(tests_on!(@module $test $runs);)* };
-    (@module $test:ident { $($name:ident: $run:ident),* }) => {
-        mod $test {
-            $(
-                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-                async fn $name() {
-                    $crate::support::$run(super::$test).await;
-                }
-            )*
-        }
-    };
-}
-
-/// Declares two tests, `NAME::sqlite` and `NAME::postgres`, for each named `async fn(TestApp)`.
-macro_rules! on_both_databases {
-    ($($test:tt)*) => { tests_on!([$($test)*] { sqlite: run_on_sqlite, postgres: run_on_postgres }); };
-}
-
-/// Declares the test `NAME::two_servers` for each named `async fn(TestApp)`: two servers share one PostgreSQL database.
-macro_rules! on_two_servers {
-    ($($test:tt)*) => { tests_on!([$($test)*] { two_servers: run_on_two_servers }); };
-}
-
-/// Declares three tests for each named `async fn(TestApp)` with concurrent requests: `NAME::sqlite`, `NAME::postgres` and
-/// `NAME::two_servers`.
-macro_rules! race_tests {
-    ($($test:tt)*) => {
-        tests_on!([$($test)*] { sqlite: run_on_sqlite, postgres: run_on_postgres, two_servers: run_on_two_servers });
-    };
-}
 
 /// Runs a test on a fresh SQLite database.
 pub async fn run_on_sqlite<F: Future<Output = ()>>(test: fn(TestApp) -> F) {

@@ -10,9 +10,7 @@ use super::callers::Caller;
 use super::fixtures::AccessFixtures;
 use super::privacy::{self, Secrets};
 use super::rules::{ROWS, Row};
-use crate::support::{Response, Snapshot, TestApp, operations, rejection};
-
-on_both_databases![every_operation_matches_access_rules];
+use crate::support::{Response, Snapshot, TestApp, operations, rejection, test_on};
 
 /// The table of personal data.
 const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/api/access/privacy.md");
@@ -40,6 +38,7 @@ fn every_operation_has_access_rule() {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn every_operation_matches_access_rules(app: TestApp) {
     let is_sqlite = app.database_url.starts_with("sqlite:");
     let fixtures = AccessFixtures::create(app).await;

@@ -12,9 +12,7 @@ use super::callers::Caller;
 use super::fixtures::{AccessFixtures, ResourceIds, resource_names};
 use super::privacy::{ALL, Secrets, WHO};
 use super::rules::{ROWS, Row};
-use crate::support::{Response, Snapshot, TestApp};
-
-on_both_databases![rejects_references_to_foreign_resources];
+use crate::support::{Response, Snapshot, TestApp, test_on};
 
 /// Filters and references that the matrix doesn't have.
 const ADDITIONAL_ROWS: &[Row] = &[
@@ -103,6 +101,7 @@ const READABLE: &[(&str, &str, &[&str])] = &[
 /// The caller, Nana.
 const NANA: Caller = Caller::OtherHost;
 
+#[test_on(sqlite, postgres)]
 async fn rejects_references_to_foreign_resources(app: TestApp) {
     let fixtures = AccessFixtures::create(app).await;
     let mut before = Snapshot::take(&fixtures.app).await;

@@ -4,25 +4,11 @@ use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
 use super::new_account;
-use crate::support::{MailServer, PASSWORD, Rejection, SmtpBehavior, TestApp, operations, readable, rejection, wait_until};
+use crate::support::{
+    MailServer, PASSWORD, Rejection, SmtpBehavior, TestApp, operations, readable, rejection, test_on, wait_until,
+};
 
-on_both_databases![
-    update_keeps_omitted_properties,
-    empty_text_clears_optional_property,
-    update_rejects_taken_username_and_email,
-    password_change_ends_other_sessions,
-    password_change_by_staff_ends_all_sessions,
-    login_during_password_change_leaves_no_session,
-    key_that_is_revoked_meanwhile_changes_nothing,
-    key_of_a_program_changes_no_credentials,
-    key_of_a_program_does_not_restore_an_address,
-    email_change_is_reported_to_old_address,
-    password_change_is_reported,
-    changes_by_staff_and_by_code_are_reported,
-];
-
-race_tests![email_change_resets_verification];
-
+#[test_on(sqlite, postgres)]
 async fn update_keeps_omitted_properties(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let path = format!("/accounts/{}", ama.number);
@@ -47,6 +33,7 @@ async fn update_keeps_omitted_properties(app: TestApp) {
 }
 
 /// Every optional text of every resource that is changed by PUT.
+#[test_on(sqlite, postgres)]
 async fn empty_text_clears_optional_property(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let host = app.create_host(&ama).await.uri.clone();
@@ -88,6 +75,7 @@ async fn empty_text_clears_optional_property(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn update_rejects_taken_username_and_email(app: TestApp) {
     let ama = app.sign_up("ama").await;
     app.sign_up("kofi").await;
@@ -113,6 +101,7 @@ async fn update_rejects_taken_username_and_email(app: TestApp) {
     assert_eq!((own.status, &own.body["username"]), (200, &json!("Ama")), "its own are no one else's");
 }
 
+#[test_on(sqlite, postgres, two_servers)]
 async fn email_change_resets_verification(app: TestApp) {
     let bodies: Vec<_> = (0..8).map(|number| new_account("ama", &format!("ama{number}@example.com"))).collect();
 
@@ -124,6 +113,7 @@ async fn email_change_resets_verification(app: TestApp) {
     assert_eq!(outcomes[1..], [(409, "account.taken"); 7]);
 }
 
+#[test_on(sqlite, postgres)]
 async fn password_change_ends_other_sessions(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let other = app.sign_in("ama", PASSWORD).await.unwrap();
@@ -141,6 +131,7 @@ async fn password_change_ends_other_sessions(app: TestApp) {
     assert!(app.sign_in("ama", "another one").await.is_ok());
 }
 
+#[test_on(sqlite, postgres)]
 async fn password_change_by_staff_ends_all_sessions(app: TestApp) {
     let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
 
@@ -152,6 +143,7 @@ async fn password_change_by_staff_ends_all_sessions(app: TestApp) {
     assert!(kofi.client.session_active_get().send().await.is_ok());
 }
 
+#[test_on(sqlite, postgres)]
 async fn login_during_password_change_leaves_no_session(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let path = format!("/accounts/{}", ama.number);
@@ -178,6 +170,7 @@ async fn last_mail(app: &TestApp, server: &MailServer, count: usize) -> (String,
     (header("To:"), header("Subject:"), text)
 }
 
+#[test_on(sqlite, postgres)]
 async fn email_change_is_reported_to_old_address(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let other = app.sign_in("ama", PASSWORD).await.unwrap();
@@ -198,6 +191,7 @@ async fn email_change_is_reported_to_old_address(app: TestApp) {
     assert_eq!([status(&ama.key).await, status(&other.key).await, status(&integration).await], [200, 403, 200]);
 }
 
+#[test_on(sqlite, postgres)]
 async fn password_change_is_reported(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let server = app.start_mail_server(SmtpBehavior::Accept).await;
@@ -218,6 +212,7 @@ async fn password_change_is_reported(app: TestApp) {
     assert_eq!(server.accepted().len(), 2, "neither changes credentials");
 }
 
+#[test_on(sqlite, postgres)]
 async fn changes_by_staff_and_by_code_are_reported(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let (reset, code) = app.request_code("/resets", "ama@example.com", 1).await;
@@ -240,6 +235,7 @@ async fn changes_by_staff_and_by_code_are_reported(app: TestApp) {
 }
 
 /// Requests of two sessions wait for the database. The first change ends the other session.
+#[test_on(sqlite, postgres)]
 async fn key_that_is_revoked_meanwhile_changes_nothing(app: TestApp) {
     app.stop_jobs().await;
     let ama = app.sign_up("ama").await;
@@ -261,6 +257,7 @@ async fn key_that_is_revoked_meanwhile_changes_nothing(app: TestApp) {
     assert!(app.sign_in("ama", passwords[1 - winner]).await.is_err());
 }
 
+#[test_on(sqlite, postgres)]
 async fn key_of_a_program_changes_no_credentials(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let key = app.create_integration_key(&ama).await;
@@ -275,6 +272,7 @@ async fn key_of_a_program_changes_no_credentials(app: TestApp) {
 }
 
 /// The owner changes the address while a program's request, which repeats the earlier one, waits for the account.
+#[test_on(sqlite, postgres)]
 async fn key_of_a_program_does_not_restore_an_address(app: TestApp) {
     app.stop_jobs().await;
     let ama = app.sign_up("ama").await;

@@ -11,18 +11,9 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::offline::upload;
-use crate::support::{CONTRACT, TestApp, section};
+use crate::support::{CONTRACT, TestApp, section, test_on};
 use crate::tickets::set_status;
 use crate::tokens::{create_token, global_token, redeemer_key};
-
-on_both_databases![
-    gate_list_is_signed_and_has_own_sections,
-    gate_list_has_changes,
-    changes_after_a_corrected_clock_are_returned,
-    large_list_has_pages_and_its_scans_are_one_upload,
-];
-
-race_tests![gate_list_has_tickets_of_its_sections];
 
 /// The digest of a serial in a gate list, as the contract describes it.
 fn digest(serial: &str) -> String {
@@ -61,6 +52,7 @@ fn statuses(content: &Value) -> BTreeMap<String, String> {
     digests.map(|(digest, status)| (digest.as_str().unwrap().to_owned(), status.as_str().unwrap().to_owned())).collect()
 }
 
+#[test_on(sqlite, postgres)]
 async fn gate_list_is_signed_and_has_own_sections(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
     let [vip, pending, void] = ama.order_free_tickets(&event.sections[0], 3).await.try_into().unwrap();
@@ -91,6 +83,7 @@ async fn gate_list_is_signed_and_has_own_sections(app: TestApp) {
 }
 
 /// A gate loads the complete list only if the sections have changed.
+#[test_on(sqlite, postgres, two_servers)]
 async fn gate_list_has_tickets_of_its_sections(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
     for section in &event.sections {
@@ -117,6 +110,7 @@ async fn gate_list_has_tickets_of_its_sections(app: TestApp) {
     join3(changes, reads(), reads()).await;
 }
 
+#[test_on(sqlite, postgres)]
 async fn gate_list_has_changes(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
     let [kept, used, returned] = ama.order_free_tickets(&event.sections[0], 3).await.try_into().unwrap();
@@ -140,6 +134,7 @@ async fn gate_list_has_changes(app: TestApp) {
 }
 
 /// A gate has the time of its last load from a server whose clock was a day ahead.
+#[test_on(sqlite, postgres)]
 async fn changes_after_a_corrected_clock_are_returned(app: TestApp) {
     const DAY: Duration = Duration::from_secs(24 * 3600);
     let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
@@ -177,6 +172,7 @@ pub async fn insert_10_000_tickets(app: &TestApp) {
     app.execute_sql("update sections set sold = (select count(*) from tickets t where t.section_id = sections.id)").await;
 }
 
+#[test_on(sqlite, postgres)]
 async fn large_list_has_pages_and_its_scans_are_one_upload(app: TestApp) {
     let (_, ama, event) = app.create_sale(&[section("VIP", 0.0, 20_000)]).await;
     ama.order_free_tickets(&event.sections[0], 1).await;

@@ -9,25 +9,9 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
-use crate::support::{Event, Response, TestApp, User, entries_of, rejection, section};
+use crate::support::{Event, Response, TestApp, User, entries_of, rejection, section, test_on};
 use crate::tickets::set_status;
 use crate::tokens::{create_token, global_token, redeemer_key};
-
-on_both_databases![
-    upload_admits_at_the_time_of_the_scan,
-    refused_scan_has_reason,
-    scan_from_before_the_cancellation_is_admitted,
-    conflict_is_reported_to_both_gates_once,
-    upload_after_lost_response_is_no_conflict,
-    upload_with_another_token_has_the_same_outcome,
-    undone_scan_stays_undone,
-    undone_scan_of_fast_clock_stays_undone,
-    refused_scan_does_not_hide_later_one,
-    admission_with_conflict_is_not_undone,
-    random_scans_admit_each_ticket_once,
-];
-
-race_tests![concurrent_gates_admit_each_ticket_once];
 
 /// Formats a time as `2026-11-21T18:30:00.123456Z`.
 fn micros(time: Timestamp) -> String {
@@ -52,6 +36,7 @@ fn reasons(response: &Response) -> Vec<(&str, &str)> {
     refused.iter().map(|ticket| (ticket["serial"].as_str().unwrap(), ticket["reason"].as_str().unwrap())).collect()
 }
 
+#[test_on(sqlite, postgres)]
 async fn upload_admits_at_the_time_of_the_scan(app: TestApp) {
     let (_, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
     let serials = ama.order_free_tickets(&event.sections[0], 2).await;
@@ -76,6 +61,7 @@ async fn upload_admits_at_the_time_of_the_scan(app: TestApp) {
     assert_eq!(changed["entries"][0]["redeemed"], scanned.format_rfc3339());
 }
 
+#[test_on(sqlite, postgres)]
 async fn refused_scan_has_reason(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
     let other = app.create_listed_event(&event.host, &[section("VIP", 0.0, 10)]).await;
@@ -121,6 +107,7 @@ async fn refused_scan_has_reason(app: TestApp) {
 }
 
 /// Those who were let in before are inside.
+#[test_on(sqlite, postgres)]
 async fn scan_from_before_the_cancellation_is_admitted(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("VIP", 10.0, 10)]).await;
     let order = ama.order(&event.sections[0], 3).await.unwrap();
@@ -156,6 +143,7 @@ async fn scan_from_before_the_cancellation_is_admitted(app: TestApp) {
     assert_eq!(statuses, ["Redeemed", "Void", "Void"]);
 }
 
+#[test_on(sqlite, postgres)]
 async fn conflict_is_reported_to_both_gates_once(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
     let serial = ama.order_free_tickets(&event.sections[0], 1).await.remove(0);
@@ -201,6 +189,7 @@ async fn conflict_is_reported_to_both_gates_once(app: TestApp) {
     assert_eq!(app.read(&format!("{}/admissions", event.uri)).await["total"], 1);
 }
 
+#[test_on(sqlite, postgres)]
 async fn upload_after_lost_response_is_no_conflict(app: TestApp) {
     let (_, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
     let serials = ama.order_free_tickets(&event.sections[0], 2).await;
@@ -223,6 +212,7 @@ async fn upload_after_lost_response_is_no_conflict(app: TestApp) {
 }
 
 /// The gate's token was replaced after a response was lost.
+#[test_on(sqlite, postgres)]
 async fn upload_with_another_token_has_the_same_outcome(app: TestApp) {
     let (_, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
     let [admitted, copied] = ama.order_free_tickets(&event.sections[0], 2).await.try_into().unwrap();
@@ -243,6 +233,7 @@ async fn upload_with_another_token_has_the_same_outcome(app: TestApp) {
     assert_eq!(conflicts(&app, &key, &event, "Gate B").await.len(), 2);
 }
 
+#[test_on(sqlite, postgres)]
 async fn undone_scan_stays_undone(app: TestApp) {
     let (_, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
     let serial = ama.order_free_tickets(&event.sections[0], 1).await.remove(0);
@@ -261,6 +252,7 @@ async fn undone_scan_stays_undone(app: TestApp) {
     assert_eq!(new.body["admitted"], 1, "another scan admits");
 }
 
+#[test_on(sqlite, postgres)]
 async fn undone_scan_of_fast_clock_stays_undone(app: TestApp) {
     let (_, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
     let serial = ama.order_free_tickets(&event.sections[0], 1).await.remove(0);
@@ -278,6 +270,7 @@ async fn undone_scan_of_fast_clock_stays_undone(app: TestApp) {
     assert_eq!(new.body["admitted"], 1, "another scan admits");
 }
 
+#[test_on(sqlite, postgres)]
 async fn refused_scan_does_not_hide_later_one(app: TestApp) {
     let (_, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
     app.advance_clock(Duration::from_secs(3600));
@@ -305,6 +298,7 @@ async fn refused_scan_does_not_hide_later_one(app: TestApp) {
     assert_eq!(reasons(&refused), [(undone.as_str(), "implausible-time")], "the reason is that of the earliest scan");
 }
 
+#[test_on(sqlite, postgres)]
 async fn admission_with_conflict_is_not_undone(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
     let serial = ama.order_free_tickets(&event.sections[0], 1).await.remove(0);
@@ -416,6 +410,7 @@ fn device(random: &mut StdRng) -> String {
     format!("Gate {}", ["A", "B", "C"][random.random_range(0..3)])
 }
 
+#[test_on(sqlite, postgres)]
 async fn random_scans_admit_each_ticket_once(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 20)]).await;
     let serials = ama.order_free_tickets(&event.sections[0], 8).await;
@@ -437,6 +432,7 @@ async fn random_scans_admit_each_ticket_once(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres, two_servers)]
 async fn concurrent_gates_admit_each_ticket_once(app: TestApp) {
     let (_, ama, event) = app.create_sale(&[section("VIP", 0.0, 50)]).await;
     let serials = ama.order_free_tickets(&event.sections[0], 20).await;

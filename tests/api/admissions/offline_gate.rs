@@ -12,7 +12,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{mpsc, oneshot};
 
 use super::gate_lists::insert_10_000_tickets;
-use crate::support::{Event, TestApp, section};
+use crate::support::{Event, TestApp, section, test_on};
 use crate::tokens::{create_token, global_token, redeemer_key};
 
 #[path = "../../../clients/rust/examples/offline_gate.rs"]
@@ -21,13 +21,6 @@ use crate::tokens::{create_token, global_token, redeemer_key};
 mod example;
 
 use example::{Decision, Gate};
-
-on_both_databases![
-    gate_works_with_the_cable_pulled,
-    interrupted_load_keeps_the_list,
-    load_starts_over_when_sections_change_between_pages,
-    codes_of_an_earlier_key_admit,
-];
 
 /// Passes connections to the server while `cable` is true.
 async fn start_network(server: std::net::SocketAddr, cable: tokio::sync::watch::Receiver<bool>) -> std::net::SocketAddr {
@@ -103,6 +96,7 @@ async fn gate_in_deciding_network(app: &TestApp, event: &Event, key: &str) -> (G
     (Gate::new(client, &event.id, "Gate A"), held)
 }
 
+#[test_on(sqlite, postgres)]
 async fn interrupted_load_keeps_the_list(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
     let vip = ama.order_free_tickets(&event.sections[0], 1).await.remove(0);
@@ -137,6 +131,7 @@ async fn interrupted_load_keeps_the_list(app: TestApp) {
     assert_eq!(gate.scan(&floor, now()), Decision::Admitted);
 }
 
+#[test_on(sqlite, postgres)]
 async fn load_starts_over_when_sections_change_between_pages(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 20_000), section("Floor", 0.0, 10)]).await;
     let floor = ama.order_free_tickets(&event.sections[1], 1).await.remove(0);
@@ -161,6 +156,7 @@ async fn load_starts_over_when_sections_change_between_pages(app: TestApp) {
     assert_eq!(gate.scan(&floor, now), Decision::Admitted, "it is before the first page of the other section");
 }
 
+#[test_on(sqlite, postgres)]
 async fn gate_works_with_the_cable_pulled(app: TestApp) {
     let (_, ama, event) = app.create_sale(&[section("VIP", 0.0, 200)]).await;
     let esi = app.sign_up("esi").await;
@@ -214,6 +210,7 @@ async fn gate_works_with_the_cable_pulled(app: TestApp) {
 }
 
 /// The second server is the first one after a restart with a new key of the tickets.
+#[test_on(sqlite, postgres)]
 async fn codes_of_an_earlier_key_admit(app: TestApp) {
     let (_, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
     ama.order_free_tickets(&event.sections[0], 5).await;

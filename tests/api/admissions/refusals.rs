@@ -5,20 +5,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::admitted;
-use crate::support::{Event, Response, TestApp, rejection, section};
+use crate::support::{Event, Response, TestApp, rejection, section, test_on};
 use crate::tickets::set_status;
 use crate::tokens::{create_token, global_token, redeemer_key};
-
-on_both_databases![
-    refusal_has_reason_for_each_serial,
-    scan_reports_admitted_and_refused_tickets,
-    refusal_shows_earlier_admission,
-    replaced_ticket_is_void,
-    cancelled_event_is_reason_for_each_serial,
-    serials_are_compared_without_case,
-    serials_of_requests_are_compared_without_case,
-    code_is_compared_without_case,
-];
 
 /// Scans these serials.
 async fn scan(app: &TestApp, key: &str, event: &Event, serials: &[&str]) -> Response {
@@ -31,6 +20,7 @@ fn refused(response: &Response) -> Vec<(&str, &str)> {
     refused.iter().map(|ticket| (ticket["serial"].as_str().unwrap(), ticket["reason"].as_str().unwrap())).collect()
 }
 
+#[test_on(sqlite, postgres)]
 async fn refusal_has_reason_for_each_serial(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
     let other = app.create_listed_event(&event.host, &[section("Floor", 0.0, 10)]).await;
@@ -63,6 +53,7 @@ async fn refusal_has_reason_for_each_serial(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn scan_reports_admitted_and_refused_tickets(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
     let [good, pending, other] = ama.order_free_tickets(&event.sections[0], 3).await.try_into().unwrap();
@@ -86,6 +77,7 @@ async fn scan_reports_admitted_and_refused_tickets(app: TestApp) {
     assert_eq!(scan(&app, &kofi.key, &all, &[&ticket]).await.body["refused"], json!([]));
 }
 
+#[test_on(sqlite, postgres)]
 async fn refusal_shows_earlier_admission(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
     let [by_gate, by_host] = ama.order_free_tickets(&event.sections[0], 2).await.try_into().unwrap();
@@ -109,6 +101,7 @@ async fn refusal_shows_earlier_admission(app: TestApp) {
     assert_eq!(again.body["refused"][1]["admission"], earlier(&second, &kofi.number, "", Value::Null));
 }
 
+#[test_on(sqlite, postgres)]
 async fn replaced_ticket_is_void(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
     let esi = app.sign_up("esi").await;
@@ -122,6 +115,7 @@ async fn replaced_ticket_is_void(app: TestApp) {
     assert_eq!(refused(&app.admit(&kofi.key, &event, [&copy]).await), [(copy.as_str(), "void")]);
 }
 
+#[test_on(sqlite, postgres)]
 async fn cancelled_event_is_reason_for_each_serial(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
     let ticket = ama.order_free_tickets(&event.sections[0], 1).await.remove(0);
@@ -134,6 +128,7 @@ async fn cancelled_event_is_reason_for_each_serial(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn serials_are_compared_without_case(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
     let ticket = ama.order_free_tickets(&event.sections[0], 1).await.remove(0);
@@ -149,6 +144,7 @@ async fn serials_are_compared_without_case(app: TestApp) {
     assert_eq!(admitted(&list), [&ticket]);
 }
 
+#[test_on(sqlite, postgres)]
 async fn serials_of_requests_are_compared_without_case(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
     let esi = app.sign_up("esi").await;
@@ -169,6 +165,7 @@ async fn serials_of_requests_are_compared_without_case(app: TestApp) {
     assert_eq!((returned.status, &returned.body["status"]), (200, &json!("Fulfilled")), "{returned:?}");
 }
 
+#[test_on(sqlite, postgres)]
 async fn code_is_compared_without_case(app: TestApp) {
     let (_, event) = app.sign_up_host("kofi", &[section("VIP", 0.0, 10)]).await;
     let token = global_token(&event).await;

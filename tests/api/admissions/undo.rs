@@ -6,19 +6,8 @@ use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
 use super::admitted;
-use crate::support::{Event, Response, TestApp, User, card_payment, rejection, section};
+use crate::support::{Event, Response, TestApp, User, card_payment, rejection, section, test_on};
 use crate::tokens::{create_token, global_token, redeemer_key};
-
-on_both_databases![
-    undone_ticket_admits_again,
-    only_host_and_admitting_token_may_undo,
-    admission_is_undone_within_ten_minutes,
-    ticket_of_voided_order_stays_redeemed,
-    audit_log_keeps_admission_and_undo,
-    gate_sees_undone_ticket,
-];
-
-race_tests![concurrent_undo_and_admission_agree, concurrent_undo_and_return_agree, concurrent_undo_and_void_agree];
 
 /// Admits a ticket and returns the URI of the admission.
 async fn admit_one(app: &TestApp, key: &str, event: &Event, serial: &str) -> String {
@@ -38,6 +27,7 @@ async fn void(app: &TestApp, order: &str) -> Response {
     app.post(&app.staff.key, &format!("{order}/voids"), json!({ "reason": "Fraud." })).await
 }
 
+#[test_on(sqlite, postgres)]
 async fn undone_ticket_admits_again(app: TestApp) {
     let (_, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
     let serials = ama.order_free_tickets(&event.sections[0], 2).await;
@@ -58,6 +48,7 @@ async fn undone_ticket_admits_again(app: TestApp) {
     assert_ne!(second, admission);
 }
 
+#[test_on(sqlite, postgres)]
 async fn only_host_and_admitting_token_may_undo(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
     let serials = ama.order_free_tickets(&event.sections[0], 4).await;
@@ -79,6 +70,7 @@ async fn only_host_and_admitting_token_may_undo(app: TestApp) {
     assert_eq!(app.delete(&kofi.key, &by_host).await.status, 204);
 }
 
+#[test_on(sqlite, postgres)]
 async fn admission_is_undone_within_ten_minutes(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
     let serials = ama.order_free_tickets(&event.sections[0], 2).await;
@@ -93,6 +85,7 @@ async fn admission_is_undone_within_ten_minutes(app: TestApp) {
     assert_eq!(app.read(&format!("{}/admissions", event.uri)).await["total"], 1);
 }
 
+#[test_on(sqlite, postgres)]
 async fn ticket_of_voided_order_stays_redeemed(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
     let serials = ama.order_free_tickets(&event.sections[0], 2).await;
@@ -108,6 +101,7 @@ async fn ticket_of_voided_order_stays_redeemed(app: TestApp) {
     assert_eq!(again.body["refused"][0]["reason"], "redeemed");
 }
 
+#[test_on(sqlite, postgres)]
 async fn audit_log_keeps_admission_and_undo(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
     let serial = ama.order_free_tickets(&event.sections[0], 1).await.remove(0);
@@ -124,6 +118,7 @@ async fn audit_log_keeps_admission_and_undo(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn gate_sees_undone_ticket(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
     let serials = ama.order_free_tickets(&event.sections[0], 2).await;
@@ -139,6 +134,7 @@ async fn gate_sees_undone_ticket(app: TestApp) {
     assert_eq!(changed["entries"][0]["status"], "Issued");
 }
 
+#[test_on(sqlite, postgres, two_servers)]
 async fn concurrent_undo_and_admission_agree(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10)]).await;
     let serials = ama.order_free_tickets(&event.sections[0], 8).await;
@@ -170,6 +166,7 @@ async fn buy_and_admit(app: &TestApp, kofi: &User, ama: &User, event: &Event) ->
     (order, serial, admission)
 }
 
+#[test_on(sqlite, postgres, two_servers)]
 async fn concurrent_undo_and_return_agree(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("VIP", 10.0, 10)]).await;
     for _ in 0..5 {
@@ -182,6 +179,7 @@ async fn concurrent_undo_and_return_agree(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres, two_servers)]
 async fn concurrent_undo_and_void_agree(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("VIP", 10.0, 10)]).await;
     for _ in 0..5 {

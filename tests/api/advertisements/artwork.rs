@@ -6,17 +6,7 @@ use image::ImageFormat;
 use serde_json::json;
 
 use super::{advertisement_body, create, create_draft, files, image, png, stored_artwork};
-use crate::support::{Response, TestApp, id_of};
-
-on_both_databases![
-    artwork_must_fit_every_booked_zone,
-    turned_photo_must_fit_as_browsers_show_it,
-    validates_artwork_and_zones_after_update,
-    detects_artwork_type_by_content,
-    replaces_artwork_atomically,
-    rejected_update_keeps_artwork,
-    accepts_large_artwork,
-];
+use crate::support::{Response, TestApp, id_of, test_on};
 
 /// Returns a WebP of this size in base64.
 fn webp(width: u32, height: u32) -> String {
@@ -27,6 +17,7 @@ fn detail(response: &Response) -> &str {
     response.body["fields"][0]["detail"].as_str().unwrap_or_else(|| panic!("{response:?}"))
 }
 
+#[test_on(sqlite, postgres)]
 async fn artwork_must_fit_every_booked_zone(app: TestApp) {
     let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     let (first, second) = (app.create_zone(300, 250).await, app.create_zone(300, 250).await);
@@ -65,6 +56,7 @@ fn photo(width: u32, height: u32, orientation: u8) -> String {
     STANDARD.encode(file)
 }
 
+#[test_on(sqlite, postgres)]
 async fn turned_photo_must_fit_as_browsers_show_it(app: TestApp) {
     let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     let zone = app.create_zone(300, 250).await;
@@ -80,6 +72,7 @@ async fn turned_photo_must_fit_as_browsers_show_it(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn validates_artwork_and_zones_after_update(app: TestApp) {
     let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     let (small, second, wide) =
@@ -110,6 +103,7 @@ async fn validates_artwork_and_zones_after_update(app: TestApp) {
     assert_eq!(app.delete(&app.staff.key, &small).await.status, 204, "it is free again");
 }
 
+#[test_on(sqlite, postgres)]
 async fn detects_artwork_type_by_content(app: TestApp) {
     let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     let zone = app.create_zone(320, 50).await;
@@ -141,6 +135,7 @@ async fn detects_artwork_type_by_content(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn replaces_artwork_atomically(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[]).await;
     let zone = app.create_zone(300, 250).await;
@@ -160,6 +155,7 @@ async fn replaces_artwork_atomically(app: TestApp) {
     assert_eq!(files(&app), 1, "the one before is gone");
 }
 
+#[test_on(sqlite, postgres)]
 async fn rejected_update_keeps_artwork(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[]).await;
     let zone = app.create_zone(300, 250).await;
@@ -181,6 +177,7 @@ async fn rejected_update_keeps_artwork(app: TestApp) {
     assert_eq!((app.fetch_image("artwork", &uri).await.header("content-type"), files(&app)), ("image/png", 1));
 }
 
+#[test_on(sqlite, postgres)]
 async fn accepts_large_artwork(app: TestApp) {
     let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     let zone = app.create_zone(300, 250).await;

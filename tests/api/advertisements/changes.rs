@@ -3,16 +3,9 @@
 use serde_json::json;
 
 use super::{advertisement_body, create, create_draft, publish, rejection};
-use crate::support::TestApp;
+use crate::support::{TestApp, test_on};
 
-on_both_databases![
-    update_keeps_omitted_properties,
-    accepts_own_representation,
-    update_follows_creation_rules,
-    update_of_listed_advertisement_keeps_status,
-    moves_to_event_of_other_host_with_both_permissions,
-];
-
+#[test_on(sqlite, postgres)]
 async fn update_keeps_omitted_properties(app: TestApp) {
     let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     let before = create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&app.create_zone(300, 250).await])).await;
@@ -35,6 +28,7 @@ async fn update_keeps_omitted_properties(app: TestApp) {
     assert_eq!(app.get(&kofi.key, &uri).await.body, expected);
 }
 
+#[test_on(sqlite, postgres)]
 async fn accepts_own_representation(app: TestApp) {
     let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     let mut new = advertisement_body("Jazz", &event, &[&app.create_zone(300, 250).await]);
@@ -53,6 +47,7 @@ async fn accepts_own_representation(app: TestApp) {
     assert_eq!((copy.status, &copy.body["x-parsed-md-description"]), (201, parsed), "{}", copy.body);
 }
 
+#[test_on(sqlite, postgres)]
 async fn update_follows_creation_rules(app: TestApp) {
     let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     let created = create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&app.create_zone(300, 250).await])).await;
@@ -71,6 +66,7 @@ async fn update_follows_creation_rules(app: TestApp) {
     assert_eq!(app.get(&kofi.key, &uri).await.body, created.body);
 }
 
+#[test_on(sqlite, postgres)]
 async fn update_of_listed_advertisement_keeps_status(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[]).await;
     let (zone, other) = (app.create_zone(300, 250).await, app.create_zone(300, 250).await);
@@ -85,6 +81,7 @@ async fn update_of_listed_advertisement_keeps_status(app: TestApp) {
     assert_eq!((shown(&zone).await, shown(&other).await), (json!([]), json!([changed.body])));
 }
 
+#[test_on(sqlite, postgres)]
 async fn moves_to_event_of_other_host_with_both_permissions(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let (his, hers) = (app.create_host(&kofi).await, app.create_host(&ama).await);

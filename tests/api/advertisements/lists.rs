@@ -5,19 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{advertisement_body, cancel, create, create_draft, publish, rejection, submit};
-use crate::support::{Event, TestApp, User, entries_of, id_of, section};
-
-on_both_databases![
-    lists_visible_advertisements_only,
-    filters_by_host_event_and_status,
-    list_and_get_return_same_representation,
-    lists_advertisements_of_host,
-    runs_within_scheduled_slots,
-    advertisement_of_cancelled_event_is_not_active,
-    zone_lists_running_advertisements,
-    zone_lists_advertisements_of_listed_events_only,
-    zone_does_not_list_advertisements_of_past_events,
-];
+use crate::support::{Event, TestApp, User, entries_of, id_of, section, test_on};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -30,6 +18,7 @@ async fn drafts<const N: usize>(app: &TestApp, user: &User, event: &Event, zone:
     uris
 }
 
+#[test_on(sqlite, postgres)]
 async fn lists_visible_advertisements_only(app: TestApp) {
     let (kofi, ama, his) = app.create_sale(&[]).await;
     let hers = app.create_listed_event(&app.create_host(&ama).await, &[]).await;
@@ -52,6 +41,7 @@ async fn lists_visible_advertisements_only(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn filters_by_host_event_and_status(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let (his, hers) = (app.create_host(&kofi).await, app.create_host(&ama).await);
@@ -88,6 +78,7 @@ async fn filters_by_host_event_and_status(app: TestApp) {
     assert_eq!(wrong.invalid_arguments(), ["records", "host", "event", "status", "active"]);
 }
 
+#[test_on(sqlite, postgres)]
 async fn list_and_get_return_same_representation(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
@@ -117,6 +108,7 @@ async fn list_and_get_return_same_representation(app: TestApp) {
     assert_eq!(urls(&page.body["entries"][2]), [json!(other), json!(first.uri)]);
 }
 
+#[test_on(sqlite, postgres)]
 async fn lists_advertisements_of_host(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let (his, hers) = (app.create_host(&kofi).await, app.create_host(&ama).await);
@@ -145,6 +137,7 @@ async fn lists_advertisements_of_host(app: TestApp) {
     assert_eq!(app.list(&app.public_key, "/advertisements", "name").await, ["Listed"], "it still runs");
 }
 
+#[test_on(sqlite, postgres)]
 async fn runs_within_scheduled_slots(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[]).await;
     let zone = app.create_zone(300, 250).await;
@@ -178,6 +171,7 @@ async fn runs_within_scheduled_slots(app: TestApp) {
     assert_eq!(app.list(&app.public_key, "/advertisements?active=true", "name").await, [""; 0], "between two slots");
 }
 
+#[test_on(sqlite, postgres)]
 async fn zone_lists_running_advertisements(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[]).await;
     let (zone, other) = (app.create_zone(300, 250).await, app.create_zone(300, 250).await);
@@ -200,6 +194,7 @@ async fn zone_lists_running_advertisements(app: TestApp) {
     assert_eq!(shown.body["entries"], json!([app.read(&both).await]));
 }
 
+#[test_on(sqlite, postgres)]
 async fn zone_lists_advertisements_of_listed_events_only(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
@@ -222,6 +217,7 @@ async fn zone_lists_advertisements_of_listed_events_only(app: TestApp) {
     assert_eq!(app.list(&app.public_key, "/advertisements", "name").await, ["Listed", "Cancelled"], "it can still be read");
 }
 
+#[test_on(sqlite, postgres)]
 async fn zone_does_not_list_advertisements_of_past_events(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
@@ -243,6 +239,7 @@ async fn zone_does_not_list_advertisements_of_past_events(app: TestApp) {
     assert_eq!(app.list(&app.public_key, "/advertisements", "name").await, ["Soon", "Later"], "it can still be read");
 }
 
+#[test_on(sqlite, postgres)]
 async fn advertisement_of_cancelled_event_is_not_active(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[]).await;
     let zone = app.create_zone(300, 250).await;

@@ -4,10 +4,9 @@ use serde_json::json;
 
 use super::{create_draft, decide, submit};
 use crate::review::submission_of;
-use crate::support::TestApp;
+use crate::support::{TestApp, test_on};
 
-on_both_databases![submission_describes_its_content, rejected_advertisement_can_be_resubmitted];
-
+#[test_on(sqlite, postgres)]
 async fn submission_describes_its_content(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[]).await;
     let uri = create_draft(&app, &kofi, "Jazz", &event, &[&app.create_zone(300, 250).await]).await;
@@ -24,6 +23,7 @@ async fn submission_describes_its_content(app: TestApp) {
     assert_eq!(waiting.body["entries"], json!([expected]));
 }
 
+#[test_on(sqlite, postgres)]
 async fn rejected_advertisement_can_be_resubmitted(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[]).await;
     let uri = create_draft(&app, &kofi, "Jazz", &event, &[&app.create_zone(300, 250).await]).await;

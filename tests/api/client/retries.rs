@@ -10,10 +10,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 
 use super::{Behavior, LINE, REGION, header, read_message, serve, start_server};
-use crate::support::{Client, Rejection, TestApp, id_of, operations, refusing_socket, section};
+use crate::support::{Client, Rejection, TestApp, id_of, operations, refusing_socket, section, test_on};
 use Behavior::{CloseConnection, NeverRespond, Respond, SendLines, TruncateResponse};
-
-on_both_databases![lost_response_is_retried_without_second_effect, lost_response_counts_code_attempt_once];
 
 const NOT_FOUND: &str = r#"{"error":"There is no such resource.","code":"resource.not-found"}"#;
 const NOT_OPEN: &str = r#"{"error":"This transfer is no longer open.","code":"transfer.not-open"}"#;
@@ -293,6 +291,7 @@ async fn drop_first_response(server: SocketAddr) -> SocketAddr {
     address
 }
 
+#[test_on(sqlite, postgres)]
 async fn lost_response_is_retried_without_second_effect(app: TestApp) {
     let (_, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
     let server = app.address.trim_start_matches("http://").parse().unwrap();
@@ -307,6 +306,7 @@ async fn lost_response_is_retried_without_second_effect(app: TestApp) {
     assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (0, 2), "reserved once");
 }
 
+#[test_on(sqlite, postgres)]
 async fn lost_response_counts_code_attempt_once(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let server = app.address.trim_start_matches("http://").parse().unwrap();

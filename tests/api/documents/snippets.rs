@@ -5,11 +5,10 @@ use std::collections::BTreeSet;
 use regex::Regex;
 
 use super::{read, texts};
-use crate::support::TestApp;
+use crate::support::{TestApp, test_on};
 
 // The example in `docs/testing.md`.
-on_both_databases![region_is_readable];
-
+#[test_on(sqlite, postgres)]
 async fn region_is_readable(app: TestApp) {
     let region = app.create_region().await;
     assert_eq!(app.request("GET", &region).send().await.status, 200);

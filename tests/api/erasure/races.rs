@@ -4,15 +4,9 @@ use futures::future::{join, join_all};
 use serde_json::json;
 
 use super::create_event;
-use crate::support::{TestApp, card_payment, rejection};
+use crate::support::{TestApp, card_payment, rejection, test_on};
 
-race_tests![
-    concurrent_deletion_and_claim_leave_no_ticket,
-    concurrent_deletion_and_payment_leave_one,
-    concurrent_deletion_and_order_leave_no_ticket,
-    concurrent_deletions_delete_once,
-];
-
+#[test_on(sqlite, postgres, two_servers)]
 async fn concurrent_deletion_and_claim_leave_no_ticket(app: TestApp) {
     let (_, event) = create_event(&app, &[0.0]).await;
     let ama = app.sign_up("ama").await;
@@ -34,6 +28,7 @@ async fn concurrent_deletion_and_claim_leave_no_ticket(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres, two_servers)]
 async fn concurrent_deletion_and_payment_leave_one(app: TestApp) {
     let (_, event) = create_event(&app, &[10.0]).await;
     for number in 0..6 {
@@ -62,6 +57,7 @@ async fn concurrent_deletion_and_payment_leave_one(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres, two_servers)]
 async fn concurrent_deletion_and_order_leave_no_ticket(app: TestApp) {
     let (_, event) = create_event(&app, &[0.0, 10.0]).await;
     for number in 0..6 {
@@ -88,6 +84,7 @@ async fn concurrent_deletion_and_order_leave_no_ticket(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres, two_servers)]
 async fn concurrent_deletions_delete_once(app: TestApp) {
     let ama = app.sign_up("ama").await;
 

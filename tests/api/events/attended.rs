@@ -2,10 +2,8 @@
 
 use serde_json::json;
 
-use crate::support::{Event, Response, TestApp, section, texts};
+use crate::support::{Event, Response, TestApp, section, test_on, texts};
 use crate::tickets::set_status;
-
-on_both_databases![lists_events_of_ticket_holder, filters_and_sorts_attended_events];
 
 async fn get(app: &TestApp, key: &str, number: &str, query: &str) -> Response {
     app.get(key, &format!("/accounts/{number}/events?{query}")).await
@@ -27,6 +25,7 @@ async fn events<const N: usize>(app: &TestApp) -> [Event; N] {
     events.try_into().ok().unwrap()
 }
 
+#[test_on(sqlite, postgres)]
 async fn lists_events_of_ticket_holder(app: TestApp) {
     let [first, second, third, fourth, not_hers] = events(&app).await;
     let (ama, esi) = (app.sign_up("ama").await, app.sign_up("esi").await);
@@ -53,6 +52,7 @@ async fn lists_events_of_ticket_holder(app: TestApp) {
     assert_eq!(uris(&get(&app, &ama.key, &ama.number, "").await).len(), 3);
 }
 
+#[test_on(sqlite, postgres)]
 async fn filters_and_sorts_attended_events(app: TestApp) {
     let [first, second, not_hers] = events(&app).await;
     let ama = app.sign_up("ama").await;

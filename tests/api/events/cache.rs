@@ -4,11 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{RESERVATION_TTL, TestApp, card_payment, section};
-
-race_tests![changes_are_visible_immediately];
-
-on_two_servers![changes_after_lost_commits_are_visible];
+use crate::support::{RESERVATION_TTL, TestApp, card_payment, section, test_on};
 
 /// Compares the published events under every filter and each event, on both servers, with the list of all events, which is not
 /// cached.
@@ -32,6 +28,7 @@ async fn check(app: &TestApp, region: &str, after: &str) {
     }
 }
 
+#[test_on(sqlite, postgres, two_servers)]
 async fn changes_are_visible_immediately(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("Stalls", 40.0, 10), section("Circle", 60.0, 10)]).await;
     let other = app.create_listed_event(&event.host, &[section("Floor", 20.0, 10)]).await;
@@ -97,6 +94,7 @@ async fn changes_are_visible_immediately(app: TestApp) {
     check("an event is cancelled").await;
 }
 
+#[test_on(two_servers)]
 async fn changes_after_lost_commits_are_visible(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[section("Stalls", 40.0, 10)]).await;
     for title in ["Drums", "Voices"] {

@@ -6,14 +6,7 @@ use boxoffice::kernel::types::id::Id;
 use serde_json::json;
 
 use super::{create, event_body};
-use crate::support::{Response, TestApp, id_of, section};
-
-on_both_databases![
-    listed_event_is_a_calendar_file,
-    change_of_the_venue_is_a_revision,
-    number_of_changes_is_never_negative,
-    hostile_texts_stay_within_their_property,
-];
+use crate::support::{Response, TestApp, id_of, section, test_on};
 
 /// Returns the lines of a calendar file without their folding.
 fn lines(file: &Response) -> Vec<String> {
@@ -30,6 +23,7 @@ fn value<'a>(lines: &'a [String], name: &str) -> &'a str {
     value
 }
 
+#[test_on(sqlite, postgres)]
 async fn listed_event_is_a_calendar_file(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10)]).await;
     let shown = app.read(&event.uri).await;
@@ -76,6 +70,7 @@ async fn listed_event_is_a_calendar_file(app: TestApp) {
     assert!(times[0] < times[1] && times[1] < times[2], "{times:?}");
 }
 
+#[test_on(sqlite, postgres)]
 async fn change_of_the_venue_is_a_revision(app: TestApp) {
     let (_, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10)]).await;
     let venue = app.read(&event.uri).await["venue"]["self"].as_str().unwrap().to_owned();
@@ -92,6 +87,7 @@ async fn change_of_the_venue_is_a_revision(app: TestApp) {
     assert!(value(&before, "LAST-MODIFIED") < value(&after, "LAST-MODIFIED"));
 }
 
+#[test_on(sqlite, postgres)]
 async fn number_of_changes_is_never_negative(app: TestApp) {
     app.stop_jobs().await;
     let kofi = app.sign_up("kofi").await;
@@ -106,6 +102,7 @@ async fn number_of_changes_is_never_negative(app: TestApp) {
     assert_eq!(value(&changed, "SEQUENCE"), "0");
 }
 
+#[test_on(sqlite, postgres)]
 async fn hostile_texts_stay_within_their_property(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;

@@ -3,19 +3,9 @@
 use serde_json::json;
 
 use super::{create, create_pending_venue, event_body};
-use crate::support::{TestApp, rejection, section};
+use crate::support::{TestApp, rejection, section, test_on};
 
-on_both_databases![
-    update_keeps_omitted_properties,
-    update_follows_creation_rules,
-    past_event_keeps_its_venue,
-    withdrawn_event_with_tickets_takes_place_at_its_venue,
-    venue_of_a_removed_past_event_stays,
-    accepts_current_venue,
-    update_of_listed_event_keeps_status,
-    event_sent_back_as_read_is_unchanged,
-];
-
+#[test_on(sqlite, postgres)]
 async fn update_keeps_omitted_properties(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let mut body = event_body(&app, &app.create_host(&kofi).await, "Jazz Night").await;
@@ -42,6 +32,7 @@ async fn update_keeps_omitted_properties(app: TestApp) {
     assert_eq!(app.get(&kofi.key, &uri).await.body, expected);
 }
 
+#[test_on(sqlite, postgres)]
 async fn update_follows_creation_rules(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let created = create(&app, &kofi.key, &event_body(&app, &app.create_host(&kofi).await, "Jazz Night").await).await;
@@ -71,6 +62,7 @@ async fn update_follows_creation_rules(app: TestApp) {
     assert_eq!((both.status, &both.body["category"]["name"]), (200, &json!("Words")));
 }
 
+#[test_on(sqlite, postgres)]
 async fn accepts_current_venue(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let mut body = event_body(&app, &app.create_host(&ama).await, "Her Night").await;
@@ -85,6 +77,7 @@ async fn accepts_current_venue(app: TestApp) {
     assert_eq!(not_hers.invalid_arguments(), ["venue"]);
 }
 
+#[test_on(sqlite, postgres)]
 async fn update_of_listed_event_keeps_status(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[]).await;
 
@@ -94,6 +87,7 @@ async fn update_of_listed_event_keeps_status(app: TestApp) {
     assert_eq!(app.get(&app.public_key, &event.uri).await.body, changed.body);
 }
 
+#[test_on(sqlite, postgres)]
 async fn past_event_keeps_its_venue(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 0.0, 10)]).await;
     app.end_event(&event).await;
@@ -112,6 +106,7 @@ async fn past_event_keeps_its_venue(app: TestApp) {
     assert_eq!((withdrawn.status / 100, moved.status, removed.status, removed.code()), (2, 200, 409, "venue.in-use"));
 }
 
+#[test_on(sqlite, postgres)]
 async fn withdrawn_event_with_tickets_takes_place_at_its_venue(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 10)]).await;
     ama.order_free_tickets(&event.sections[0], 1).await;
@@ -128,6 +123,7 @@ async fn withdrawn_event_with_tickets_takes_place_at_its_venue(app: TestApp) {
     assert_eq!(rejection(&removed), (409, "venue.in-use"), "the holders of tickets were there");
 }
 
+#[test_on(sqlite, postgres)]
 async fn venue_of_a_removed_past_event_stays(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 0.0, 10)]).await;
     let venue = app.put(&kofi.key, &event.uri, json!({ "start": "2020-01-01T19:00" })).await.body["venue"]["self"].clone();
@@ -138,6 +134,7 @@ async fn venue_of_a_removed_past_event_stays(app: TestApp) {
     assert_eq!((event.status, removed.status, removed.code()), (204, 409, "venue.in-use"));
 }
 
+#[test_on(sqlite, postgres)]
 async fn event_sent_back_as_read_is_unchanged(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let mut body = event_body(&app, &app.create_host(&kofi).await, "Jazz Night").await;

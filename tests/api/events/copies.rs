@@ -4,15 +4,7 @@ use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
 use super::{cancel_events, remove_hosts};
-use crate::support::{Event, Response, TestApp, entries_of, rejection, section};
-
-on_both_databases![
-    copy_has_everything_but_sales,
-    copy_is_rejected_with_reasons,
-    times_before_1970_are_moved,
-    images_are_copied_and_discarded,
-    image_that_is_replaced_meanwhile_is_copied,
-];
+use crate::support::{Event, Response, TestApp, entries_of, rejection, section, test_on};
 
 /// The smallest PNG.
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mM4kSICAAM4AUH8/hrTAAAAAElFTkSuQmCC";
@@ -21,6 +13,7 @@ async fn copy(app: &TestApp, key: &str, event: &Event, body: Value) -> Response 
     app.post(key, &format!("{}/copies", event.uri), &body).await
 }
 
+#[test_on(sqlite, postgres)]
 async fn copy_has_everything_but_sales(app: TestApp) {
     let mut floor = section("Floor", 100.0, 10);
     (floor.sales_start, floor.sales_end) = ("2020-01-01T00:00".to_owned(), "2998-12-20T18:00".to_owned());
@@ -63,6 +56,7 @@ async fn copy_has_everything_but_sales(app: TestApp) {
     assert_eq!(app.read(&event.sections[1]).await["sold"], 2);
 }
 
+#[test_on(sqlite, postgres)]
 async fn copy_is_rejected_with_reasons(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("Floor", 10.0, 10)]).await;
     let body = json!({ "title": "Once more", "start": "2998-12-22T20:00" });
@@ -101,6 +95,7 @@ async fn copy_is_rejected_with_reasons(app: TestApp) {
 }
 
 /// Clients write the first time of their clock for sales that have always been open.
+#[test_on(sqlite, postgres)]
 async fn times_before_1970_are_moved(app: TestApp) {
     let [mut floor, mut lawn] = [section("Floor", 10.0, 10), section("Lawn", 10.0, 10)];
     (floor.sales_start, lawn.sales_start) = ("1970-01-01T00:00".to_owned(), "0001-01-01T00:00".to_owned());
@@ -114,6 +109,7 @@ async fn times_before_1970_are_moved(app: TestApp) {
     assert_eq!(json!(sales), json!(["1969-12-31T00:00", "0000-12-31T00:00"]));
 }
 
+#[test_on(sqlite, postgres)]
 async fn images_are_copied_and_discarded(app: TestApp) {
     let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     app.put(&kofi.key, &event.uri, json!({ "banner": PNG })).await;
@@ -134,6 +130,7 @@ async fn images_are_copied_and_discarded(app: TestApp) {
     assert_eq!((files(), app.fetch_image("banner", uri).await.status), (1, 200), "the copy keeps its image");
 }
 
+#[test_on(sqlite, postgres)]
 async fn image_that_is_replaced_meanwhile_is_copied(app: TestApp) {
     let (kofi, event) = app.sign_up_host_with_draft("kofi").await;
     let put = || app.put(&kofi.key, &event.uri, json!({ "banner": PNG }));

@@ -14,23 +14,7 @@ use serde_json::{Value, json};
 
 use super::{cancel_events, create, event_body, rejection};
 use crate::advertisements::{advertisement_body, create as create_advertisement};
-use crate::support::{Response, TestApp, id_of};
-
-on_both_databases![
-    serves_image_of_event,
-    serves_image_of_draft_at_secret_url_only,
-    accepts_large_image,
-    replaces_and_removes_image,
-    blank_image_removes_image,
-    own_url_of_image_changes_nothing,
-    rejected_update_keeps_image,
-    deleting_event_deletes_its_image,
-    concurrent_upload_and_removal_leave_consistent_state,
-    concurrent_uploads_leave_one_image,
-    update_that_loses_title_race_discards_image,
-    image_uploaded_during_event_deletion_is_discarded,
-    image_of_caller_without_permission_is_not_decoded,
-];
+use crate::support::{Response, TestApp, id_of, test_on};
 
 /// The smallest PNG.
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mM4kSICAAM4AUH8/hrTAAAAAElFTkSuQmCC";
@@ -53,6 +37,7 @@ fn png_with(bytes: u32) -> String {
     STANDARD.encode(png)
 }
 
+#[test_on(sqlite, postgres)]
 async fn serves_image_of_event(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let mut body = event_body(&app, &app.create_host(&kofi).await, "Jazz Night").await;
@@ -72,6 +57,7 @@ async fn serves_image_of_event(app: TestApp) {
     assert_eq!(app.fetch_image("thumbnail", &uri).await.status, 200, "a placeholder");
 }
 
+#[test_on(sqlite, postgres)]
 async fn serves_image_of_draft_at_secret_url_only(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
@@ -107,6 +93,7 @@ fn path(address: &Value) -> String {
     address.as_str().unwrap().strip_prefix("https://boxoffice.example").unwrap().to_owned()
 }
 
+#[test_on(sqlite, postgres)]
 async fn accepts_large_image(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let mut body = event_body(&app, &app.create_host(&kofi).await, "Jazz Night").await;
@@ -119,6 +106,7 @@ async fn accepts_large_image(app: TestApp) {
     assert_eq!(banner.invalid_arguments(), ["banner"], "more than 5 MiB");
 }
 
+#[test_on(sqlite, postgres)]
 async fn replaces_and_removes_image(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let mut body = event_body(&app, &app.create_host(&kofi).await, "Jazz Night").await;
@@ -136,6 +124,7 @@ async fn replaces_and_removes_image(app: TestApp) {
     assert_eq!((files(&app, "banner"), files(&app, "thumbnail")), (1, 0));
 }
 
+#[test_on(sqlite, postgres)]
 async fn blank_image_removes_image(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let mut body = event_body(&app, &app.create_host(&kofi).await, "Jazz Night").await;
@@ -146,6 +135,7 @@ async fn blank_image_removes_image(app: TestApp) {
     assert_eq!((created.status, is_uploaded(&created, "banner")), (201, false));
 }
 
+#[test_on(sqlite, postgres)]
 async fn own_url_of_image_changes_nothing(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
@@ -163,6 +153,7 @@ async fn own_url_of_image_changes_nothing(app: TestApp) {
     assert_eq!((files(&app, "banner"), files(&app, "thumbnail")), (1, 0));
 }
 
+#[test_on(sqlite, postgres)]
 async fn rejected_update_keeps_image(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
@@ -185,6 +176,7 @@ async fn rejected_update_keeps_image(app: TestApp) {
     assert_eq!((files(&app, "banner"), files(&app, "thumbnail")), (1, 0));
 }
 
+#[test_on(sqlite, postgres)]
 async fn deleting_event_deletes_its_image(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let mut body = event_body(&app, &app.create_host(&kofi).await, "Jazz Night").await;
@@ -198,6 +190,7 @@ async fn deleting_event_deletes_its_image(app: TestApp) {
     assert_eq!(files(&app, "banner"), 0);
 }
 
+#[test_on(sqlite, postgres)]
 async fn concurrent_upload_and_removal_leave_consistent_state(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let body = event_body(&app, &app.create_host(&kofi).await, "Jazz Night").await;
@@ -216,6 +209,7 @@ async fn concurrent_upload_and_removal_leave_consistent_state(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn concurrent_uploads_leave_one_image(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let body = event_body(&app, &app.create_host(&kofi).await, "Jazz Night").await;
@@ -234,6 +228,7 @@ async fn concurrent_uploads_leave_one_image(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn update_that_loses_title_race_discards_image(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
@@ -261,6 +256,7 @@ async fn update_that_loses_title_race_discards_image(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn image_uploaded_during_event_deletion_is_discarded(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
@@ -285,6 +281,7 @@ fn block(uploads: &ImageUploads) -> (mpsc::Sender<()>, BoxFuture<'_, boxoffice_h
     (release, blocked)
 }
 
+#[test_on(sqlite, postgres)]
 async fn image_of_caller_without_permission_is_not_decoded(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[]).await;
     let ama = app.sign_up("ama").await;

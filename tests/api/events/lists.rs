@@ -4,23 +4,7 @@ use futures::future::join_all;
 use serde_json::json;
 
 use super::{cancel_events, create, event_body, rejection, remove_hosts};
-use crate::support::{Host, Response, TestApp, id_of, section, texts};
-
-on_both_databases![
-    lists_visible_events_only,
-    published_events_are_public,
-    lists_events_of_host,
-    concurrent_lists_of_host_have_visible_events,
-    events_of_removed_host_are_listed_elsewhere,
-    filters_by_region_and_host,
-    finds_title_by_substring,
-    filters_by_status_and_visibility,
-    active_events_have_not_ended,
-    finds_events_by_section_name,
-    sorts_titles_case_insensitively,
-    unpublished_events_are_sorted_last,
-    sorts_by_popularity_and_start,
-];
+use crate::support::{Host, Response, TestApp, id_of, section, test_on, texts};
 
 async fn list(app: &TestApp, key: &str, query: &str) -> Vec<String> {
     app.list(key, query, "title").await
@@ -47,6 +31,7 @@ async fn publish(app: &TestApp, host: &Host, uri: &str) {
     assert_eq!(app.delete(&app.staff.key, &decision).await.status, 200);
 }
 
+#[test_on(sqlite, postgres)]
 async fn lists_visible_events_only(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let (kofis, amas) = (app.create_host(&kofi).await, app.create_host(&ama).await);
@@ -62,6 +47,7 @@ async fn lists_visible_events_only(app: TestApp) {
     assert_eq!(list(&app, &app.public_key, "/events").await.len(), 3);
 }
 
+#[test_on(sqlite, postgres)]
 async fn published_events_are_public(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
@@ -81,6 +67,7 @@ async fn published_events_are_public(app: TestApp) {
     assert_eq!(published.body["entries"][0], app.get(&kofi.key, &open).await.body);
 }
 
+#[test_on(sqlite, postgres)]
 async fn lists_events_of_host(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let (kofis, amas) = (app.create_host(&kofi).await, app.create_host(&ama).await);
@@ -95,6 +82,7 @@ async fn lists_events_of_host(app: TestApp) {
 }
 
 /// Concurrent requests share statements, but only with callers who see the same events.
+#[test_on(sqlite, postgres)]
 async fn concurrent_lists_of_host_have_visible_events(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let (kofis, amas) = (app.create_host(&kofi).await, app.create_host(&ama).await);
@@ -127,6 +115,7 @@ async fn concurrent_lists_of_host_have_visible_events(app: TestApp) {
     check_all(&["Listed", "Later"]).await;
 }
 
+#[test_on(sqlite, postgres)]
 async fn events_of_removed_host_are_listed_elsewhere(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
@@ -140,6 +129,7 @@ async fn events_of_removed_host_are_listed_elsewhere(app: TestApp) {
     assert_eq!(list(&app, &app.public_key, "/events").await, ["Listed"]);
 }
 
+#[test_on(sqlite, postgres)]
 async fn filters_by_region_and_host(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let (kofis, amas) = (app.create_host(&kofi).await, app.create_host(&ama).await);
@@ -159,6 +149,7 @@ async fn filters_by_region_and_host(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn finds_title_by_substring(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     drafts(&app, &app.create_host(&kofi).await, ["100% Jazz", "100 Jazz", "A_B", "AxB", r"C\D"]).await;
@@ -175,6 +166,7 @@ async fn finds_title_by_substring(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn filters_by_status_and_visibility(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
@@ -195,6 +187,7 @@ async fn filters_by_status_and_visibility(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn active_events_have_not_ended(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
@@ -208,6 +201,7 @@ async fn active_events_have_not_ended(app: TestApp) {
     assert_eq!(list(&app, &kofi.key, "/events?active=false").await, ["Past"]);
 }
 
+#[test_on(sqlite, postgres)]
 async fn finds_events_by_section_name(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10), section("Balcony", 30.0, 10)]).await;
     let other = app.create_listed_event(&event.host, &[section("Floor", 20.0, 10)]).await;
@@ -224,6 +218,7 @@ async fn finds_events_by_section_name(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn sorts_titles_case_insensitively(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     drafts(&app, &app.create_host(&kofi).await, ["banku", "Accra", "ampe", "Cape"]).await;
@@ -233,6 +228,7 @@ async fn sorts_titles_case_insensitively(app: TestApp) {
     assert_eq!(list(&app, &kofi.key, "/events?order=desc").await, ["banku", "Accra", "ampe", "Cape"], "no sort, no order");
 }
 
+#[test_on(sqlite, postgres)]
 async fn unpublished_events_are_sorted_last(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
@@ -247,6 +243,7 @@ async fn unpublished_events_are_sorted_last(app: TestApp) {
     assert_eq!(descending, ["Second", "First", "Draft", "Sketch"]);
 }
 
+#[test_on(sqlite, postgres)]
 async fn sorts_by_popularity_and_start(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;

@@ -8,21 +8,7 @@ use boxoffice::kernel::context::Context;
 use serde_json::{Value, json};
 
 use super::{create, event_body};
-use crate::support::{Host, TestApp, entries_of, id_of, rejection};
-
-on_both_databases![
-    filters_by_category_venue_and_tag,
-    filters_by_start,
-    finds_events_with_all_words,
-    treats_every_character_as_text,
-    sorts_title_before_tags_before_description,
-    search_leaves_out_past_events,
-    search_keeps_visibility_pages_and_preferred_region,
-    invalid_finders_are_rejected,
-    search_follows_changes_of_events,
-    job_completes_events_of_other_programs,
-    finds_all_of_many_events,
-];
+use crate::support::{Host, TestApp, entries_of, id_of, rejection, test_on};
 
 /// Creates a draft from these properties.
 async fn draft(app: &TestApp, host: &Host, title: &str, properties: Value) -> String {
@@ -48,6 +34,7 @@ async fn find_in(app: &TestApp, path: &str, key: &str, query: &[(&str, &str)]) -
     entries.iter().map(|event| event["title"].as_str().unwrap().to_owned()).collect()
 }
 
+#[test_on(sqlite, postgres)]
 async fn filters_by_category_venue_and_tag(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
@@ -77,6 +64,7 @@ async fn filters_by_category_venue_and_tag(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn filters_by_start(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
@@ -95,6 +83,7 @@ async fn filters_by_start(app: TestApp) {
     assert_eq!(find(&app, &[("to", "2998-12-20T18:59")]).await, ["Friday"]);
 }
 
+#[test_on(sqlite, postgres)]
 async fn finds_events_with_all_words(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
@@ -126,6 +115,7 @@ async fn finds_events_with_all_words(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn treats_every_character_as_text(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
@@ -156,6 +146,7 @@ async fn treats_every_character_as_text(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn sorts_title_before_tags_before_description(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
@@ -172,6 +163,7 @@ async fn sorts_title_before_tags_before_description(app: TestApp) {
     assert_eq!(find(&app, &[("search", "night jazz"), ("sort", "start")]).await, by_start);
 }
 
+#[test_on(sqlite, postgres)]
 async fn search_leaves_out_past_events(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
@@ -204,6 +196,7 @@ async fn search_leaves_out_past_events(app: TestApp) {
     assert_ne!(past, today);
 }
 
+#[test_on(sqlite, postgres)]
 async fn search_keeps_visibility_pages_and_preferred_region(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
@@ -227,6 +220,7 @@ async fn search_keeps_visibility_pages_and_preferred_region(app: TestApp) {
     assert_ne!(event, there);
 }
 
+#[test_on(sqlite, postgres)]
 async fn invalid_finders_are_rejected(app: TestApp) {
     // Normalized, the letter is four words.
     let words = "%EF%B7%BA+".repeat(20);
@@ -246,6 +240,7 @@ async fn invalid_finders_are_rejected(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn search_follows_changes_of_events(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
@@ -268,6 +263,7 @@ async fn search_follows_changes_of_events(app: TestApp) {
     assert_eq!(found("rock").await, 1, "{again}");
 }
 
+#[test_on(sqlite, postgres)]
 async fn job_completes_events_of_other_programs(app: TestApp) {
     app.stop_jobs().await;
     let kofi = app.sign_up("kofi").await;
@@ -293,6 +289,7 @@ async fn job_completes_events_of_other_programs(app: TestApp) {
 }
 
 /// The servers read the words of many events in several parts.
+#[test_on(sqlite, postgres)]
 async fn finds_all_of_many_events(app: TestApp) {
     app.stop_jobs().await;
     let kofi = app.sign_up("kofi").await;

@@ -8,25 +8,7 @@ use serde_json::{Value, json};
 use super::rejection;
 use crate::races::count_statuses;
 use crate::review::submission_of;
-use crate::support::{Event, RESERVATION_TTL, Response, TestApp, User, card_payment, partial_card_payment, section};
-
-on_both_databases![
-    withdrawn_event_is_draft_without_sales,
-    sold_tickets_of_withdrawn_event_stay_valid,
-    withdrawn_event_can_be_published_again,
-    withdrawn_event_with_sold_tickets_is_cancelled,
-    withdrawn_event_that_cannot_be_deleted_is_cancelled,
-    cancellation_of_event_under_review_cancels_its_submission,
-    cancelled_event_is_visible_without_sales,
-    open_order_of_cancelled_event_cannot_be_paid,
-    open_orders_of_cancelled_event_do_not_count,
-    order_with_one_cancelled_event_cannot_be_paid,
-    cancellation_refunds_payment_in_progress,
-    cancellation_refunds_partial_payment_in_progress,
-    event_is_unlisted_once,
-];
-
-race_tests![concurrent_cancellation_and_payment_keep_or_refund_money, concurrent_cancellation_and_free_orders_count_every_ticket,];
+use crate::support::{Event, RESERVATION_TTL, Response, TestApp, User, card_payment, partial_card_payment, section, test_on};
 
 async fn unlist(app: &TestApp, key: &str, event: &Event, how: &str) -> Response {
     app.post_empty(key, &format!("{}/{how}", event.uri)).await
@@ -37,6 +19,7 @@ async fn create_concert(app: &TestApp, kofi: &User) -> Event {
     app.create_listed_event(&app.create_host(kofi).await, &[section("Stalls", 100.0, 10), section("Lawn", 0.0, 10)]).await
 }
 
+#[test_on(sqlite, postgres)]
 async fn withdrawn_event_is_draft_without_sales(app: TestApp) {
     let (kofi, ama, yaw) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("yaw").await);
     let event = create_concert(&app, &kofi).await;
@@ -66,6 +49,7 @@ async fn withdrawn_event_is_draft_without_sales(app: TestApp) {
     assert_eq!(rejection(&app.delete(&kofi.key, &event.uri).await), (409, "event.sold"));
 }
 
+#[test_on(sqlite, postgres)]
 async fn sold_tickets_of_withdrawn_event_stay_valid(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = create_concert(&app, &kofi).await;
@@ -83,6 +67,7 @@ async fn sold_tickets_of_withdrawn_event_stay_valid(app: TestApp) {
     assert_eq!((admitted.status, admitted.body.as_array().unwrap().len()), (201, 2));
 }
 
+#[test_on(sqlite, postgres)]
 async fn withdrawn_event_can_be_published_again(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("Lawn", 0.0, 10)]).await;
     let first = app.read(&event.uri).await["published"].clone();
@@ -97,6 +82,7 @@ async fn withdrawn_event_can_be_published_again(app: TestApp) {
     ama.order(&event.sections[0], 1).await.unwrap();
 }
 
+#[test_on(sqlite, postgres)]
 async fn withdrawn_event_with_sold_tickets_is_cancelled(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = create_concert(&app, &kofi).await;
@@ -113,6 +99,7 @@ async fn withdrawn_event_with_sold_tickets_is_cancelled(app: TestApp) {
     assert_eq!(rejection(&unlist(&app, &kofi.key, &event, "cancellations").await), (409, "event.not-listed"));
 }
 
+#[test_on(sqlite, postgres)]
 async fn withdrawn_event_that_cannot_be_deleted_is_cancelled(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let [returned, open, expired] =
@@ -136,6 +123,7 @@ async fn withdrawn_event_that_cannot_be_deleted_is_cancelled(app: TestApp) {
     assert_eq!(app.delete(&kofi.key, &expired.uri).await.status, 204);
 }
 
+#[test_on(sqlite, postgres)]
 async fn cancellation_of_event_under_review_cancels_its_submission(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = create_concert(&app, &kofi).await;
@@ -158,6 +146,7 @@ async fn cancellation_of_event_under_review_cancels_its_submission(app: TestApp)
     assert_eq!((returns.status, &returns.body["remaining"]), (201, &json!(1)), "{returns:?}");
 }
 
+#[test_on(sqlite, postgres)]
 async fn cancelled_event_is_visible_without_sales(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = create_concert(&app, &kofi).await;
@@ -175,6 +164,7 @@ async fn cancelled_event_is_visible_without_sales(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn open_order_of_cancelled_event_cannot_be_paid(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = create_concert(&app, &kofi).await;
@@ -203,6 +193,7 @@ async fn open_order_of_cancelled_event_cannot_be_paid(app: TestApp) {
     assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (0, 0));
 }
 
+#[test_on(sqlite, postgres)]
 async fn open_orders_of_cancelled_event_do_not_count(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let off = create_concert(&app, &kofi).await;
@@ -224,6 +215,7 @@ async fn open_orders_of_cancelled_event_do_not_count(app: TestApp) {
     assert_eq!(open["total"], 10);
 }
 
+#[test_on(sqlite, postgres)]
 async fn order_with_one_cancelled_event_cannot_be_paid(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let (off, on) = (create_concert(&app, &kofi).await, create_concert(&app, &kofi).await);
@@ -236,6 +228,7 @@ async fn order_with_one_cancelled_event_cannot_be_paid(app: TestApp) {
     assert_eq!(app.pay(&ama.key, &other.self_, card_payment()).await.status, 201);
 }
 
+#[test_on(sqlite, postgres)]
 async fn cancellation_refunds_payment_in_progress(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = create_concert(&app, &kofi).await;
@@ -254,6 +247,7 @@ async fn cancellation_refunds_payment_in_progress(app: TestApp) {
     assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (0, 0));
 }
 
+#[test_on(sqlite, postgres)]
 async fn cancellation_refunds_partial_payment_in_progress(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = create_concert(&app, &kofi).await;
@@ -268,6 +262,7 @@ async fn cancellation_refunds_partial_payment_in_progress(app: TestApp) {
     app.assert_refunded(&order, 20.0).await;
 }
 
+#[test_on(sqlite, postgres)]
 async fn event_is_unlisted_once(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     for _ in 0..4 {
@@ -282,6 +277,7 @@ async fn event_is_unlisted_once(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres, two_servers)]
 async fn concurrent_cancellation_and_payment_keep_or_refund_money(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let mut kept = 0;
@@ -306,6 +302,7 @@ async fn concurrent_cancellation_and_payment_keep_or_refund_money(app: TestApp) 
     assert!((app.gateway.total() - f64::from(kept) * 203.98).abs() < 0.001, "{} is kept for {kept}", app.gateway.total());
 }
 
+#[test_on(sqlite, postgres, two_servers)]
 async fn concurrent_cancellation_and_free_orders_count_every_ticket(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     for _ in 0..4 {

@@ -4,25 +4,7 @@ use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
 use crate::advertisements::{advertisement_body, create as create_advertisement};
-use crate::support::{Call, Response, TestApp, User, rejection, section};
-
-on_both_databases![
-    administrator_adds_another,
-    lists_administrators_in_pages,
-    account_is_added_once,
-    only_administrators_manage_administrators,
-    removed_administrator_loses_permissions,
-    last_administrator_cannot_be_removed,
-    staff_appoint_administrator_if_none_is_left,
-    administrator_who_is_removed_while_a_request_waits_is_rejected,
-    administrator_who_is_removed_while_a_ticket_is_locked_is_rejected,
-];
-
-race_tests![
-    concurrent_mutual_removals_leave_one_administrator,
-    concurrent_resignations_leave_one_administrator,
-    concurrent_deletion_and_resignation_are_as_one_after_the_other,
-];
+use crate::support::{Call, Response, TestApp, User, rejection, section, test_on};
 
 async fn add(app: &TestApp, key: &str, host: &str, account: &str) -> Response {
     app.post(key, &format!("{host}/administrators"), json!({ "account": account })).await
@@ -37,6 +19,7 @@ async fn administrators(app: &TestApp, host: &str) -> Vec<String> {
     app.list(&app.staff.key, &format!("{host}/administrators"), "number").await
 }
 
+#[test_on(sqlite, postgres)]
 async fn administrator_adds_another(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
@@ -57,6 +40,7 @@ async fn administrator_adds_another(app: TestApp) {
     assert_eq!(add(&app, &ama.key, &host.uri, &yaw.number).await.status, 201);
 }
 
+#[test_on(sqlite, postgres)]
 async fn lists_administrators_in_pages(app: TestApp) {
     let (ama, kofi, yaw) = (app.sign_up("ama").await, app.sign_up("kofi").await, app.sign_up("yaw").await);
     let uri = app.create_host(&kofi).await.uri;
@@ -70,6 +54,7 @@ async fn lists_administrators_in_pages(app: TestApp) {
     assert_eq!(second.body["entries"], json!([app.read(&format!("/accounts/{}", yaw.number)).await]));
 }
 
+#[test_on(sqlite, postgres)]
 async fn account_is_added_once(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let uri = app.create_host(&kofi).await.uri;
@@ -85,6 +70,7 @@ async fn account_is_added_once(app: TestApp) {
     assert_eq!(administrators(&app, &uri).await, [kofi.number, ama.number]);
 }
 
+#[test_on(sqlite, postgres)]
 async fn only_administrators_manage_administrators(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let uri = app.create_host(&kofi).await.uri;
@@ -100,6 +86,7 @@ async fn only_administrators_manage_administrators(app: TestApp) {
     assert_eq!(add(&app, &app.staff.key, &uri, &ama.number).await.status, 201);
 }
 
+#[test_on(sqlite, postgres)]
 async fn removed_administrator_loses_permissions(app: TestApp) {
     let (kofi, draft) = app.sign_up_host_with_draft("kofi").await;
     let ama = app.sign_up("ama").await;
@@ -118,6 +105,7 @@ async fn removed_administrator_loses_permissions(app: TestApp) {
     assert_eq!(add(&app, &ama.key, &draft.host.uri, &kofi.number).await.status, 201, "he can come back");
 }
 
+#[test_on(sqlite, postgres)]
 async fn last_administrator_cannot_be_removed(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let uri = app.create_host(&kofi).await.uri;
@@ -145,6 +133,7 @@ async fn last_administrator_cannot_be_removed(app: TestApp) {
     assert_eq!(add(&app, &app.staff.key, &uri, &kofi.number).await.status, 201, "nobody else can");
 }
 
+#[test_on(sqlite, postgres, two_servers)]
 async fn concurrent_mutual_removals_leave_one_administrator(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     for _ in 0..5 {
@@ -161,6 +150,7 @@ async fn concurrent_mutual_removals_leave_one_administrator(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres, two_servers)]
 async fn concurrent_resignations_leave_one_administrator(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let uri = app.create_host(&kofi).await.uri;
@@ -179,6 +169,7 @@ async fn concurrent_resignations_leave_one_administrator(app: TestApp) {
 }
 
 /// If the resignation is first, the deletion leaves the host without an administrator, as any deletion of the last one.
+#[test_on(sqlite, postgres, two_servers)]
 async fn concurrent_deletion_and_resignation_are_as_one_after_the_other(app: TestApp) {
     let ama = app.sign_up("ama").await;
     for round in 0..5 {
@@ -201,6 +192,7 @@ async fn concurrent_deletion_and_resignation_are_as_one_after_the_other(app: Tes
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn staff_appoint_administrator_if_none_is_left(app: TestApp) {
     let (kofi, ama, yaw) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("yaw").await);
     let uri = app.create_host(&kofi).await.uri;
@@ -236,6 +228,7 @@ async fn assert_rejected_after_removal(app: &TestApp, lock: &'static str, call: 
     assert_eq!(add(app, &ama.key, host, &kofi.number).await.status, 201);
 }
 
+#[test_on(sqlite, postgres)]
 async fn administrator_who_is_removed_while_a_request_waits_is_rejected(app: TestApp) {
     app.stop_jobs().await;
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
@@ -278,6 +271,7 @@ async fn administrator_who_is_removed_while_a_request_waits_is_rejected(app: Tes
     assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (0, 0));
 }
 
+#[test_on(sqlite, postgres)]
 async fn administrator_who_is_removed_while_a_ticket_is_locked_is_rejected(app: TestApp) {
     app.stop_jobs().await;
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);

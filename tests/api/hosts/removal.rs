@@ -4,19 +4,7 @@ use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
 use super::{create, host, names};
-use crate::support::{Event, Response, TestApp, User, card_payment, rejection, section};
-
-on_both_databases![
-    removed_host_is_not_found,
-    staff_read_ledger_and_statistics_of_removed_host,
-    sold_tickets_of_removed_host_stay_valid,
-    removed_host_cannot_create_submit_list_or_sell,
-    existing_events_of_removed_host_can_be_managed,
-    name_of_removed_host_is_free,
-    host_is_removed_once,
-];
-
-race_tests![concurrent_sales_and_removal_remove_host];
+use crate::support::{Event, Response, TestApp, User, card_payment, rejection, section, test_on};
 
 /// Creates a host of Kofi, with a listed event that has ten tickets at 20.00.
 async fn create_concert(app: &TestApp, kofi: &User) -> (String, Event) {
@@ -25,6 +13,7 @@ async fn create_concert(app: &TestApp, kofi: &User) -> (String, Event) {
     (host.uri, event)
 }
 
+#[test_on(sqlite, postgres)]
 async fn removed_host_is_not_found(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let (uri, event) = create_concert(&app, &kofi).await;
@@ -56,6 +45,7 @@ async fn removed_host_is_not_found(app: TestApp) {
     assert_eq!(app.public_client.published_event_list().send().await.unwrap().total, 1);
 }
 
+#[test_on(sqlite, postgres)]
 async fn staff_read_ledger_and_statistics_of_removed_host(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let (uri, event) = create_concert(&app, &kofi).await;
@@ -76,6 +66,7 @@ async fn staff_read_ledger_and_statistics_of_removed_host(app: TestApp) {
     assert_eq!(app.transactions(&reports[1]).await, [("Sale".to_owned(), 41.98, 1.98)]);
 }
 
+#[test_on(sqlite, postgres)]
 async fn sold_tickets_of_removed_host_stay_valid(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let (uri, event) = create_concert(&app, &kofi).await;
@@ -97,6 +88,7 @@ async fn sold_tickets_of_removed_host_stay_valid(app: TestApp) {
     assert_eq!((at_the_gate.status, at_the_gate.body.as_array().unwrap().len()), (201, 1));
 }
 
+#[test_on(sqlite, postgres)]
 async fn removed_host_cannot_create_submit_list_or_sell(app: TestApp) {
     let (kofi, listed) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10), section("Lawn", 0.0, 10)]).await;
     let (draft, reviewed) = (app.create_draft(&listed.host).await, app.create_draft(&listed.host).await);
@@ -129,6 +121,7 @@ async fn removed_host_cannot_create_submit_list_or_sell(app: TestApp) {
     assert_eq!(app.read("/orders").await["total"], 0);
 }
 
+#[test_on(sqlite, postgres)]
 async fn existing_events_of_removed_host_can_be_managed(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
@@ -158,6 +151,7 @@ async fn existing_events_of_removed_host_can_be_managed(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn name_of_removed_host_is_free(app: TestApp) {
     let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
     let uri = |response: &Response| response.uri().to_owned();
@@ -174,6 +168,7 @@ async fn name_of_removed_host_is_free(app: TestApp) {
     assert_eq!(app.put(&kofi.key, &uri(&other), json!({ "name": "Accra Live" })).await.status, 200);
 }
 
+#[test_on(sqlite, postgres)]
 async fn host_is_removed_once(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let uri = app.create_host(&kofi).await.uri;
@@ -185,6 +180,7 @@ async fn host_is_removed_once(app: TestApp) {
     assert_eq!(statuses, [204, 404]);
 }
 
+#[test_on(sqlite, postgres, two_servers)]
 async fn concurrent_sales_and_removal_remove_host(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 100), section("Lawn", 0.0, 100)]).await;
     let [floor, lawn] = [event.sections[0].as_str(), event.sections[1].as_str()];

@@ -9,30 +9,8 @@ use futures::future::join_all;
 use serde_json::{Value, json};
 
 use crate::failures::LogBuffer;
-use crate::support::{ANY_PORT, DAY, Event, PASSWORD, Response, SecondServer, TestApp, User, rejection, section};
+use crate::support::{ANY_PORT, DAY, Event, PASSWORD, Response, SecondServer, TestApp, User, rejection, section, test_on};
 use crate::tokens::global_token;
-
-on_both_databases![
-    failed_logins_are_limited_by_account,
-    concurrent_failed_logins_do_not_exceed_the_limit,
-    known_addresses_are_few_and_expire,
-    taken_names_are_limited_by_account,
-    concurrent_taken_names_do_not_exceed_the_limit,
-    taken_names_are_limited_by_address,
-    accounts_of_guests_are_limited,
-    mails_about_cancellations_are_limited,
-    mails_about_free_orders_are_limited_until_the_address_is_verified,
-    mails_about_gifts_and_their_returns_are_limited,
-    mails_beyond_a_limit_are_logged,
-    credential_changes_are_limited_by_account,
-    codes_are_limited_by_email_address,
-    strangers_do_not_use_up_the_codes_of_the_owner,
-    strangers_do_not_use_up_the_attempts_of_the_owner,
-    unknown_codes_of_tokens_are_limited_by_address,
-];
-
-// Only PostgreSQL has conflicts that a trigger can cause.
-tests_on!([mails_of_repeated_transactions_count_once] { postgres: run_on_postgres });
 
 pub const MINUTE: Duration = Duration::from_secs(60);
 
@@ -75,6 +53,7 @@ pub async fn reach_limit(
     panic!("the limit is not reached after {counted} attempts");
 }
 
+#[test_on(sqlite, postgres)]
 async fn failed_logins_are_limited_by_account(app: TestApp) {
     app.sign_up("ama").await;
     app.sign_up("kofi").await;
@@ -99,6 +78,7 @@ async fn failed_logins_are_limited_by_account(app: TestApp) {
     assert_limited(&sign_in(&app, &server, "ama", PASSWORD, home).await, policy);
 }
 
+#[test_on(sqlite, postgres)]
 async fn concurrent_failed_logins_do_not_exceed_the_limit(app: TestApp) {
     app.sign_up("ama").await;
     let server = limited_server(&app, LimitSettings { failed_logins: 3, ..LimitSettings::default() }).await;
@@ -110,6 +90,7 @@ async fn concurrent_failed_logins_do_not_exceed_the_limit(app: TestApp) {
     assert!(responses.iter().all(|response| [401, 429].contains(&response.status)), "{responses:?}");
 }
 
+#[test_on(sqlite, postgres)]
 async fn known_addresses_are_few_and_expire(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let server = limited_server(&app, LimitSettings::default()).await;
@@ -147,6 +128,7 @@ async fn change(app: &TestApp, server: &SecondServer, key: &str, user: &User, bo
     app.request("PUT", &format!("/accounts/{}", user.number)).at(server.address).key(key).json(&body).send().await
 }
 
+#[test_on(sqlite, postgres)]
 async fn taken_names_are_limited_by_account(app: TestApp) {
     let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
     let other = app.sign_in("ama", PASSWORD).await.unwrap();
@@ -177,6 +159,7 @@ async fn taken_names_are_limited_by_account(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn concurrent_taken_names_do_not_exceed_the_limit(app: TestApp) {
     let ama = app.sign_up("ama").await;
     app.sign_up("kofi").await;
@@ -189,6 +172,7 @@ async fn concurrent_taken_names_do_not_exceed_the_limit(app: TestApp) {
     assert!(responses.iter().all(|response| [409, 429].contains(&response.status)), "{responses:?}");
 }
 
+#[test_on(sqlite, postgres)]
 async fn taken_names_are_limited_by_address(app: TestApp) {
     let server = limited_server(&app, LimitSettings { guesses: 1, ..LimitSettings::default() }).await;
     let sign_up = async |name: &str, from: &str| {
@@ -212,6 +196,7 @@ async fn taken_names_are_limited_by_address(app: TestApp) {
     assert_eq!(sign_up("person11", "198.51.100.8").await.status, 201);
 }
 
+#[test_on(sqlite, postgres)]
 async fn accounts_of_guests_are_limited(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("Floor", 10.0, 1001)]).await;
     let other = app.create_listed_event(&event.host, &[section("Floor", 10.0, 10)]).await;
@@ -247,6 +232,7 @@ async fn accounts_of_guests_are_limited(app: TestApp) {
     assert_eq!(give(&app.staff.key, &event, guest("esi")).await.code(), "section.sold-out");
 }
 
+#[test_on(sqlite, postgres)]
 async fn credential_changes_are_limited_by_account(app: TestApp) {
     let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
     let server = limited_server(&app, LimitSettings { credential_changes: 2, ..LimitSettings::default() }).await;
@@ -269,6 +255,7 @@ async fn credential_changes_are_limited_by_account(app: TestApp) {
     assert!(app.sign_in("ama", "another horse").await.is_ok());
 }
 
+#[test_on(sqlite, postgres)]
 async fn codes_are_limited_by_email_address(app: TestApp) {
     let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
     let server = limited_server(&app, LimitSettings { codes: 2, ..LimitSettings::default() }).await;
@@ -301,6 +288,7 @@ async fn ask(app: &TestApp, server: &SecondServer, path: &str, from: &str) -> Re
     app.request("POST", path).at(server.address).header("X-Forwarded-For", from).json(&body).send().await
 }
 
+#[test_on(sqlite, postgres)]
 async fn strangers_do_not_use_up_the_codes_of_the_owner(app: TestApp) {
     app.sign_up("ama").await;
     let server = limited_server(&app, LimitSettings { codes: 2, ..LimitSettings::default() }).await;
@@ -323,6 +311,7 @@ async fn strangers_do_not_use_up_the_codes_of_the_owner(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn strangers_do_not_use_up_the_attempts_of_the_owner(app: TestApp) {
     app.sign_up("ama").await;
     let server = limited_server(&app, LimitSettings { codes: 0, ..LimitSettings::default() }).await;
@@ -347,6 +336,7 @@ async fn strangers_do_not_use_up_the_attempts_of_the_owner(app: TestApp) {
     assert_limited(&app.request("POST", "/resets").json(&json!({ "email": "ama@example.com" })).send().await, policy);
 }
 
+#[test_on(sqlite, postgres)]
 async fn unknown_codes_of_tokens_are_limited_by_address(app: TestApp) {
     let (_, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10)]).await;
     let (code, ama) = (global_token(&event).await.code, app.sign_up("ama").await);
@@ -380,6 +370,7 @@ async fn unknown_codes_of_tokens_are_limited_by_address(app: TestApp) {
 }
 
 /// The address of the account may be somebody else's.
+#[test_on(sqlite, postgres)]
 async fn mails_about_cancellations_are_limited(app: TestApp) {
     app.stop_jobs().await;
     let (_, ama, event) = app.create_sale(&[section("Floor", 10.0, 1)]).await;
@@ -392,6 +383,7 @@ async fn mails_about_cancellations_are_limited(app: TestApp) {
     assert_eq!(app.scalar::<i64>("select count(*) from outbox where template = 'order-cancelled'").await, 10);
 }
 
+#[test_on(sqlite, postgres)]
 async fn mails_beyond_a_limit_are_logged(app: TestApp) {
     let log = LogBuffer::default();
     let server = app.start_second_server_on(app.state.settings.clone(), log.logger(), ANY_PORT).await;
@@ -422,6 +414,7 @@ async fn mails_beyond_a_limit_are_logged(app: TestApp) {
 }
 
 /// The host decides on their number and on the reason, which the mail contains.
+#[test_on(sqlite, postgres)]
 async fn mails_about_gifts_and_their_returns_are_limited(app: TestApp) {
     app.stop_jobs().await;
     let (kofi, ama, event) = app.create_sale(&[section("Floor", 50.0, 100)]).await;
@@ -440,6 +433,7 @@ async fn mails_about_gifts_and_their_returns_are_limited(app: TestApp) {
 }
 
 /// The address of the account may be somebody else's.
+#[test_on(sqlite, postgres)]
 async fn mails_about_free_orders_are_limited_until_the_address_is_verified(app: TestApp) {
     app.stop_jobs().await;
     let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 100)]).await;
@@ -461,7 +455,9 @@ async fn mails_about_free_orders_are_limited_until_the_address_is_verified(app: 
     assert_eq!(mails().await, 21);
 }
 
-/// The first attempt of every transaction that stores a mail ends with a conflict.
+/// The first attempt of every transaction that stores a mail ends with a conflict. Only PostgreSQL has conflicts that a trigger
+/// can cause.
+#[test_on(postgres)]
 async fn mails_of_repeated_transactions_count_once(app: TestApp) {
     app.stop_jobs().await;
     let (kofi, ama, event) = app.create_sale(&[section("Floor", 10.0, 100), section("Lawn", 0.0, 100)]).await;

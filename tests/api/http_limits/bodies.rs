@@ -10,16 +10,7 @@ use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
 use super::raw::{request, send_raw};
-use crate::support::{ANY_PORT, TestApp, User, wait_until};
-
-on_both_databases![
-    limits_memory_of_bodies,
-    limits_number_of_bodies,
-    large_bodies_leave_room_for_small_ones,
-    checks_access_before_large_body,
-    clients_can_read_response_after_unused_body,
-    revoked_key_changes_nothing_after_body,
-];
+use crate::support::{ANY_PORT, TestApp, User, test_on, wait_until};
 
 /// Size of an announced body: more than half of the memory of a key.
 const LARGE: usize = 7_000_000;
@@ -63,6 +54,7 @@ async fn rejection(server: SocketAddr, key: &str) -> (String, Vec<TcpStream>) {
     panic!("no upload was rejected");
 }
 
+#[test_on(sqlite, postgres)]
 async fn limits_memory_of_bodies(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let body_memory = BodyMemoryLimits { total: 3 * LARGE / 2, per_key: LARGE };
@@ -91,6 +83,7 @@ async fn limits_memory_of_bodies(app: TestApp) {
     wait_until(async || send_raw(server.server, &large).await.is_some_and(|response| response.status == 400)).await;
 }
 
+#[test_on(sqlite, postgres)]
 async fn limits_number_of_bodies(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let body_memory = BodyMemoryLimits { per_key: 100_000, ..BodyMemoryLimits::default() };
@@ -114,6 +107,7 @@ async fn limits_number_of_bodies(app: TestApp) {
     wait_until(async || update(&kofi).await.status == 200).await;
 }
 
+#[test_on(sqlite, postgres)]
 async fn large_bodies_leave_room_for_small_ones(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let body_memory = BodyMemoryLimits { total: LARGE, per_key: 2 * LARGE };
@@ -128,6 +122,7 @@ async fn large_bodies_leave_room_for_small_ones(app: TestApp) {
     assert_eq!(small.status, 201, "{}", small.body);
 }
 
+#[test_on(sqlite, postgres)]
 async fn clients_can_read_response_after_unused_body(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let key = format!("X-API-Key: {}", ama.key);
@@ -167,6 +162,7 @@ async fn clients_can_read_response_after_unused_body(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn revoked_key_changes_nothing_after_body(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let body = host().to_string();
@@ -183,6 +179,7 @@ async fn revoked_key_changes_nothing_after_body(app: TestApp) {
     assert_eq!(app.scalar::<i64>("select count(*) from hosts").await, 0);
 }
 
+#[test_on(sqlite, postgres)]
 async fn checks_access_before_large_body(app: TestApp) {
     let (kofi, draft) = app.sign_up_host_with_draft("kofi").await;
     let ama = app.sign_up("ama").await;

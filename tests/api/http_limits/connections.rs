@@ -25,20 +25,7 @@ use tokio::time::{sleep, timeout};
 use super::raw::{request, send_raw};
 use super::tls::Pair;
 use crate::failures::LogBuffer;
-use crate::support::{ANY_PORT, SecondServer, TestApp, fetch_url, wait_until};
-
-on_both_databases![
-    closes_connection_without_complete_head,
-    closes_unfinished_handshake,
-    closes_idle_connection,
-    closes_connection_of_client_that_does_not_read,
-    bounds_small_responses_that_are_not_read,
-    logs_the_response_that_was_sent,
-    stop_sends_goaway_to_idle_connections,
-    serves_new_connections_in_place_of_idle_ones,
-    limits_connections_of_address,
-    metrics_and_log_show_connections_closed_at_a_limit,
-];
+use crate::support::{ANY_PORT, SecondServer, TestApp, fetch_url, test_on, wait_until};
 
 const SHORT: Duration = Duration::from_millis(300);
 /// A timeout that no test reaches.
@@ -95,6 +82,7 @@ async fn ask(connection: &mut TcpStream, app: &TestApp) -> String {
     String::from_utf8_lossy(&response[..length.min(12)]).into_owned()
 }
 
+#[test_on(sqlite, postgres)]
 async fn closes_connection_without_complete_head(app: TestApp) {
     let server = start(&app, ConnectionLimits { head_timeout: SHORT, ..patient() }).await;
     const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -120,6 +108,7 @@ async fn closes_connection_without_complete_head(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn closes_unfinished_handshake(app: TestApp) {
     let folder = tempfile::tempdir().unwrap();
     let connections = ConnectionLimits { head_timeout: SHORT, ..patient() };
@@ -134,6 +123,7 @@ async fn closes_unfinished_handshake(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn closes_idle_connection(app: TestApp) {
     let server = start(&app, ConnectionLimits { idle_timeout: SHORT, ..patient() }).await;
 
@@ -161,6 +151,7 @@ pub(super) async fn create_large_events(app: &TestApp, count: usize) {
     .await;
 }
 
+#[test_on(sqlite, postgres)]
 async fn closes_connection_of_client_that_does_not_read(app: TestApp) {
     create_large_events(&app, 5).await;
     let server = start(&app, ConnectionLimits { send_timeout: SHORT, ..patient() }).await;
@@ -188,6 +179,7 @@ async fn closes_connection_of_client_that_does_not_read(app: TestApp) {
 }
 
 /// A client of HTTP/2 can request a hundred responses on each connection, and read none of them.
+#[test_on(sqlite, postgres)]
 async fn bounds_small_responses_that_are_not_read(app: TestApp) {
     let limits = ConnectionLimits { unsent: 4000, ..patient() };
     let server = start(&app, limits).await;
@@ -214,6 +206,7 @@ async fn bounds_small_responses_that_are_not_read(app: TestApp) {
 }
 
 /// There is no memory for the response of 3 KB, so an error is sent in its place.
+#[test_on(sqlite, postgres)]
 async fn logs_the_response_that_was_sent(app: TestApp) {
     let lines = LogBuffer::default();
     let connections = ConnectionLimits { unsent: 1000, ..patient() };
@@ -234,6 +227,7 @@ async fn logs_the_response_that_was_sent(app: TestApp) {
 }
 
 /// After a GOAWAY, a client of HTTP/2 knows which of its requests were not processed.
+#[test_on(sqlite, postgres)]
 async fn stop_sends_goaway_to_idle_connections(app: TestApp) {
     const PREFACE_AND_SETTINGS: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
     const GOAWAY: u8 = 7;
@@ -275,6 +269,7 @@ async fn is_served(server: SocketAddr, app: &TestApp) -> bool {
     send_raw(server, &request("GET /time", &lines, "")).await.is_some_and(|response| response.status == 200)
 }
 
+#[test_on(sqlite, postgres)]
 async fn serves_new_connections_in_place_of_idle_ones(app: TestApp) {
     let server = start(&app, ConnectionLimits { maximum: Some(5), ..patient() }).await;
     let mut busy = begin_request(server.server, &app).await;
@@ -293,6 +288,7 @@ async fn serves_new_connections_in_place_of_idle_ones(app: TestApp) {
     assert_eq!(&status, b"HTTP/1.1 400", "a request in progress is finished");
 }
 
+#[test_on(sqlite, postgres)]
 async fn limits_connections_of_address(app: TestApp) {
     let limited = start(&app, ConnectionLimits { per_address: 2, ..patient() }).await;
     let trusted_proxies = "127.0.0.0/8".parse().unwrap();
@@ -311,6 +307,7 @@ async fn limits_connections_of_address(app: TestApp) {
 }
 
 /// The clients are behind a proxy that the server doesn't trust.
+#[test_on(sqlite, postgres)]
 async fn metrics_and_log_show_connections_closed_at_a_limit(app: TestApp) {
     let log = LogBuffer::default();
     let state = App::open(&app.database_url, app.state.settings.clone(), log.logger(), Tracer::default()).await.unwrap();

@@ -6,17 +6,7 @@ use serde_json::json;
 use super::raw::{request, send_raw};
 use crate::review::submission_of;
 use crate::support::MockServer;
-use crate::support::{TestApp, operations};
-
-on_both_databases![
-    limits_request_head,
-    rejects_invalid_http_without_body,
-    checks_size_before_everything_else,
-    accepts_longest_query_of_contract,
-    unreadable_path_is_not_found,
-    unknown_method_is_not_allowed,
-    accepts_lowercase_method,
-];
+use crate::support::{TestApp, operations, test_on};
 
 /// One byte more than the maximum length of path and query.
 const LONG: usize = 32 * 1024 + 1;
@@ -35,6 +25,7 @@ fn headers_of_size(bytes: usize) -> String {
     lines.join("\r\n")
 }
 
+#[test_on(sqlite, postgres)]
 async fn limits_request_head(app: TestApp) {
     let requested = |uri: &str| request(&format!("GET {uri}"), &[], "");
     let most = send_raw(app.server, &requested(&of_length("/nowhere", 32 * 1024))).await.unwrap();
@@ -54,6 +45,7 @@ async fn limits_request_head(app: TestApp) {
     assert_eq!((large.status, &large.body), (431, &json!({ "error": error, "code": "headers.too-large" })));
 }
 
+#[test_on(sqlite, postgres)]
 async fn rejects_invalid_http_without_body(app: TestApp) {
     // Two more headers are added to every request.
     let most = send_raw(app.server, &request("GET /nowhere", &["x: y"; 98], "")).await.unwrap();
@@ -72,6 +64,7 @@ async fn rejects_invalid_http_without_body(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn accepts_longest_query_of_contract(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
@@ -88,6 +81,7 @@ async fn accepts_longest_query_of_contract(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn checks_size_before_everything_else(app: TestApp) {
     let large = headers_of_size(33 * 1024);
     for operation in operations() {
@@ -114,6 +108,7 @@ async fn mock_has_same_limits() {
     assert_eq!((large.status, large.code()), (431, "headers.too-large"));
 }
 
+#[test_on(sqlite, postgres)]
 async fn unreadable_path_is_not_found(app: TestApp) {
     for path in ["/hosts/%ff", "/hosts/%c3%28", "/%80/x", "/hosts/../regions", "/./regions", "/v3/hosts/%ff"] {
         for method in ["GET", "DELETE", "PROPFIND", "FOO", "OPTIONS"] {
@@ -127,6 +122,7 @@ async fn unreadable_path_is_not_found(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn unknown_method_is_not_allowed(app: TestApp) {
     for method in ["PROPFIND", "QUERY", "VERSION-CONTROL", "TRACE", "FOO", "Delete"] {
         let known = send_raw(app.server, &request(&format!("{method} /v3/regions"), &[], "")).await.unwrap();
@@ -142,6 +138,7 @@ async fn unknown_method_is_not_allowed(app: TestApp) {
 }
 
 /// Some clients send lowercase methods.
+#[test_on(sqlite, postgres)]
 async fn accepts_lowercase_method(app: TestApp) {
     let key = format!("X-API-Key: {}", app.staff.key);
     let region = r#"{"name": "Accra", "country": "Ghana"}"#;

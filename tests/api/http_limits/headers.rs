@@ -5,14 +5,7 @@ use http::HeaderMap;
 use serde_json::Value;
 
 use super::raw::{request, send_raw};
-use crate::support::{MockServer, TestApp, header, mock_request, operations};
-
-on_both_databases![
-    every_error_response_has_common_headers,
-    every_unrouted_response_has_common_headers,
-    cache_control_matches_visibility,
-    reveals_no_server_internals,
-];
+use crate::support::{MockServer, TestApp, header, mock_request, operations, test_on};
 
 const ALWAYS: [(&str, &str); 6] = [
     ("x-content-type-options", "nosniff"),
@@ -32,6 +25,7 @@ fn assert_carried(headers: &HeaderMap, about: &str) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn every_error_response_has_common_headers(app: TestApp) {
     // Without a key and an argument, an operation accepts every request.
     for operation in operations().iter().filter(|operation| operation.needs_key || operation.path.contains('{')) {
@@ -65,6 +59,7 @@ async fn every_success_response_has_common_headers() {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn every_unrouted_response_has_common_headers(app: TestApp) {
     let long = format!("GET /{}", "x".repeat(33_000));
     for first in [&long, "OPTIONS /regions", "GET /nowhere", "DELETE /regions", "GET /hosts/%ff", "FOO /regions"] {
@@ -78,6 +73,7 @@ async fn every_unrouted_response_has_common_headers(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn cache_control_matches_visibility(app: TestApp) {
     let region = app.create_region().await;
 
@@ -98,6 +94,7 @@ async fn cache_control_matches_visibility(app: TestApp) {
     assert_eq!((again.status, again.header("etag")), (304, read.header("etag")), "it has an ETag nevertheless");
 }
 
+#[test_on(sqlite, postgres)]
 async fn reveals_no_server_internals(app: TestApp) {
     app.allow_server_errors();
     app.state.db.close().await;

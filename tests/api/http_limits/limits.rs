@@ -8,24 +8,8 @@ use boxoffice_openapi::{Scope, counted};
 use serde_json::{Value, json};
 
 use super::attempts::{MINUTE, reach_limit};
-use crate::support::{Operation, PASSWORD, Response, TestApp, operations, rejection, section};
+use crate::support::{Operation, PASSWORD, Response, TestApp, operations, rejection, section, test_on};
 use crate::tokens::{global_token, redeemer_key};
-
-on_both_databases![
-    every_operation_with_key_is_limited,
-    counts_each_key_separately,
-    counts_public_key_by_address,
-    limited_client_receives_retry_after,
-    counts_credential_attempts_by_account,
-    counts_credential_attempts_by_address,
-    counts_invalid_credential_attempts,
-    counts_credential_attempts_with_unusual_numbers,
-    counts_credential_attempts_of_all_accounts_together,
-    credential_attempts_count_for_key_limit,
-    normalizes_account_names,
-    limits_requests_without_valid_key_by_address,
-    unlimited_server_sends_no_rate_limit_headers,
-];
 
 fn limited(app: &TestApp, limits: LimitSettings) -> Settings {
     Settings { limits, ..app.state.settings.clone() }
@@ -51,6 +35,7 @@ fn assert_refused(response: &Response, name: &str, limit: u32, about: &str) {
     assert!(response.header("ratelimit").starts_with(&format!("\"{name}\";r=0;t=")), "{about}");
 }
 
+#[test_on(sqlite, postgres)]
 async fn limits_requests_without_valid_key_by_address(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let server = app.start_second_server(limited(&app, one_a_minute())).await;
@@ -68,6 +53,7 @@ async fn limits_requests_without_valid_key_by_address(app: TestApp) {
     assert_eq!(app.request("GET", "/events").at(server.address).key(&ama.key).send().await.status, 200, "a valid key");
 }
 
+#[test_on(sqlite, postgres)]
 async fn every_operation_with_key_is_limited(app: TestApp) {
     let (_, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10)]).await;
     let redeemer = redeemer_key(&app, &global_token(&event).await).await;
@@ -93,6 +79,7 @@ async fn every_operation_with_key_is_limited(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn counts_each_key_separately(app: TestApp) {
     let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
     let server = app.start_second_server(limited(&app, LimitSettings { keys: 2, ..one_a_minute() })).await;
@@ -110,6 +97,7 @@ async fn counts_each_key_separately(app: TestApp) {
 }
 
 /// All users of an application share its key, and none of them can use up the limit of the others.
+#[test_on(sqlite, postgres)]
 async fn counts_public_key_by_address(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let limits = LimitSettings { trusted_proxies: "127.0.0.0/8".parse().unwrap(), guesses: 0, ..one_a_minute() };
@@ -132,6 +120,7 @@ async fn counts_public_key_by_address(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn limited_client_receives_retry_after(app: TestApp) {
     let server = app.start_second_server(limited(&app, one_a_minute())).await;
     let ask = async || app.request("GET", "/time").at(server.address).send().await;
@@ -157,6 +146,7 @@ async fn try_credentials(app: &TestApp, server: SocketAddr, path: &str, body: Va
     request.send().await
 }
 
+#[test_on(sqlite, postgres)]
 async fn counts_credential_attempts_by_account(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let server = app.start_second_server(limited(&app, credential_limit(2))).await;
@@ -177,6 +167,7 @@ async fn counts_credential_attempts_by_account(app: TestApp) {
     assert_eq!(lookup.status, 429, "all guesses about one name count together");
 }
 
+#[test_on(sqlite, postgres)]
 async fn counts_credential_attempts_by_address(app: TestApp) {
     let trusted_proxies: TrustedProxies = "127.0.0.0/8".parse().unwrap();
     let body = || json!({ "email": "nobody@example.com" });
@@ -201,6 +192,7 @@ async fn counts_credential_attempts_by_address(app: TestApp) {
     assert_eq!((first.status, second.status), (404, 429), "a stranger is not believed");
 }
 
+#[test_on(sqlite, postgres)]
 async fn counts_invalid_credential_attempts(app: TestApp) {
     let server = app.start_second_server(limited(&app, credential_limit(1))).await;
 
@@ -217,6 +209,7 @@ async fn counts_invalid_credential_attempts(app: TestApp) {
 }
 
 /// Not every parser reads a number that is too large for 64 bits.
+#[test_on(sqlite, postgres)]
 async fn counts_credential_attempts_with_unusual_numbers(app: TestApp) {
     app.sign_up("ama").await;
     let server = app.start_second_server(limited(&app, credential_limit(1))).await;
@@ -233,6 +226,7 @@ async fn counts_credential_attempts_with_unusual_numbers(app: TestApp) {
 }
 
 /// Account enumeration, and one password tried with many names.
+#[test_on(sqlite, postgres)]
 async fn counts_credential_attempts_of_all_accounts_together(app: TestApp) {
     let trusted_proxies: TrustedProxies = "127.0.0.0/8".parse().unwrap();
     let server = app.start_second_server(limited(&app, LimitSettings { trusted_proxies, ..credential_limit(1) })).await;
@@ -266,6 +260,7 @@ async fn counts_credential_attempts_of_all_accounts_together(app: TestApp) {
     assert_refused(&twice_too_many, "guesses", 1, "its wait is the longest");
 }
 
+#[test_on(sqlite, postgres)]
 async fn credential_attempts_count_for_key_limit(app: TestApp) {
     let server = app.start_second_server(limited(&app, LimitSettings { keys: 3, ..credential_limit(100) })).await;
     let look_up =
@@ -282,6 +277,7 @@ async fn credential_attempts_count_for_key_limit(app: TestApp) {
 }
 
 /// The Kelvin sign and the dotted I are folded to ASCII letters by some databases and libraries only.
+#[test_on(sqlite, postgres)]
 async fn normalizes_account_names(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let server = app.start_second_server(limited(&app, credential_limit(1))).await;
@@ -301,6 +297,7 @@ async fn normalizes_account_names(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn unlimited_server_sends_no_rate_limit_headers(app: TestApp) {
     for _ in 0..3 {
         let response = app.request("GET", "/time").send().await;

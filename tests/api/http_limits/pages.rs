@@ -3,12 +3,11 @@
 use std::collections::BTreeSet;
 
 use super::connections::create_large_events;
-use crate::support::{TestApp, entries_of};
-
-on_both_databases![large_lists_have_more_pages];
+use crate::support::{TestApp, entries_of, test_on};
 
 const MAX_BYTES: usize = 4 << 20;
 
+#[test_on(sqlite, postgres)]
 async fn large_lists_have_more_pages(app: TestApp) {
     const EVENTS: usize = 13;
     create_large_events(&app, EVENTS).await;

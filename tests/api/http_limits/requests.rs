@@ -13,13 +13,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
-use crate::support::{ANY_PORT, PASSWORD, Response, SecondServer, TestApp, card_payment, fetch_url};
-
-on_both_databases![
-    requests_beyond_the_limit_are_refused_at_once,
-    requests_whose_keys_are_checked_are_limited,
-    metrics_show_requests_in_progress,
-];
+use crate::support::{ANY_PORT, PASSWORD, Response, SecondServer, TestApp, card_payment, fetch_url, test_on};
 
 async fn time(app: &TestApp, server: &SecondServer) -> Response {
     app.request("GET", "/time").at(server.address).send().await
@@ -46,6 +40,7 @@ async fn start_server(app: &TestApp) -> SecondServer {
     app.start_second_server_on(app.state.settings.clone(), log::silent(), listener).await
 }
 
+#[test_on(sqlite, postgres)]
 async fn requests_beyond_the_limit_are_refused_at_once(app: TestApp) {
     let server = start_server(&app).await;
     let mut slow = Vec::new();
@@ -91,6 +86,7 @@ async fn requests_beyond_the_limit_are_refused_at_once(app: TestApp) {
     assert_eq!(wait_for(&app, &server, 200).await.status, 200);
 }
 
+#[test_on(sqlite, postgres)]
 async fn requests_whose_keys_are_checked_are_limited(app: TestApp) {
     let server = start_server(&app).await;
     let mut blocking = app.state.db.begin().await.unwrap();
@@ -114,6 +110,7 @@ async fn requests_whose_keys_are_checked_are_limited(app: TestApp) {
     assert_eq!(others, [403; 16]);
 }
 
+#[test_on(sqlite, postgres)]
 async fn metrics_show_requests_in_progress(app: TestApp) {
     let (ama, _, order) = app.create_order(2).await;
     let connections = ConnectionLimits { requests: 7, ..ConnectionLimits::default() };

@@ -12,10 +12,8 @@ use tokio::net::TcpStream;
 
 use super::connections::{LONG, await_early};
 use super::raw::{Raw, read_response};
-use crate::support::{ANY_PORT, Operation, TestApp, operations, section};
+use crate::support::{ANY_PORT, Operation, TestApp, operations, section, test_on};
 use crate::tokens::{global_token, redeemer_key};
-
-on_both_databases![every_operation_with_body_times_out_on_pause, slow_body_reaches_total_timeout];
 
 fn listener(body_time: BodyTimeouts) -> Listener {
     Listener { body_timeouts: body_time, ..ANY_PORT.into() }
@@ -35,6 +33,7 @@ fn assert_too_slow(response: Option<Raw>, about: &str) {
     assert_eq!(response.header("connection"), "close", "{about}");
 }
 
+#[test_on(sqlite, postgres)]
 async fn every_operation_with_body_times_out_on_pause(app: TestApp) {
     let (_, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10)]).await;
     let redeemer = redeemer_key(&app, &global_token(&event).await).await;
@@ -59,6 +58,7 @@ async fn every_operation_with_body_times_out_on_pause(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn slow_body_reaches_total_timeout(app: TestApp) {
     let hurried = listener(BodyTimeouts { idle: LONG, total: Duration::from_millis(500) });
     let server = app.start_second_server_on(app.state.settings.clone(), log::silent(), hurried).await;

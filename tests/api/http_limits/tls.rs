@@ -26,15 +26,7 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion
 
 use super::raw::request;
 use crate::support::server_process::{Run, ServerProcess, boxoffice};
-use crate::support::{ANY_PORT, TestApp, fetch_url, id_of, section};
-
-on_both_databases![
-    serves_http_1_and_2_over_tls,
-    client_trusts_an_added_certificate,
-    rejects_plain_http,
-    sends_whole_response_before_it_closes_the_connection,
-    metrics_show_expiry_of_certificate
-];
+use crate::support::{ANY_PORT, TestApp, fetch_url, id_of, section, test_on};
 
 /// PEM files of a certificate for localhost and its key.
 pub struct Pair {
@@ -98,6 +90,7 @@ async fn ask_http_2(stream: TlsStream<TcpStream>, key: &str) -> Response<Incomin
     sender.send_request(get_time(key)).await.unwrap()
 }
 
+#[test_on(sqlite, postgres)]
 async fn serves_http_1_and_2_over_tls(app: TestApp) {
     let folder = tempfile::tempdir().unwrap();
     let pair = Pair::write(folder.path());
@@ -117,6 +110,7 @@ async fn serves_http_1_and_2_over_tls(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn client_trusts_an_added_certificate(app: TestApp) {
     let folder = tempfile::tempdir().unwrap();
     let pair = Pair::write(folder.path());
@@ -136,6 +130,7 @@ async fn client_trusts_an_added_certificate(app: TestApp) {
 
 /// Another connection takes the place of one that is idle. TLS accepts up to 64 KiB that the operating system does not accept yet, so a
 /// connection whose response was handed over may still have a part of it.
+#[test_on(sqlite, postgres)]
 async fn sends_whole_response_before_it_closes_the_connection(app: TestApp) {
     let (_, event) = app.sign_up_host("kofi", &[section("Floor", 20.0, 10)]).await;
     let text = if app.database_url.starts_with("sqlite") { "printf('%.*c', 300000, 'x')" } else { "repeat('x', 300000)" };
@@ -171,6 +166,7 @@ async fn sends_whole_response_before_it_closes_the_connection(app: TestApp) {
     assert!(head.contains(&format!("content-length: {}\r\n", body.len())), "{} bytes after {head}", body.len());
 }
 
+#[test_on(sqlite, postgres)]
 async fn rejects_plain_http(app: TestApp) {
     let folder = tempfile::tempdir().unwrap();
     let listener = Listener { certificate: Some(Pair::write(folder.path()).open()), ..ANY_PORT.into() };
@@ -184,6 +180,7 @@ async fn rejects_plain_http(app: TestApp) {
     assert!(!response.starts_with(b"HTTP"), "{}", response.escape_ascii());
 }
 
+#[test_on(sqlite, postgres)]
 async fn metrics_show_expiry_of_certificate(app: TestApp) {
     let folder = tempfile::tempdir().unwrap();
     let (file, key_file) = (folder.path().join("certificate.pem"), folder.path().join("key.pem"));

@@ -3,18 +3,7 @@
 use serde_json::json;
 
 use super::raw::{Raw, request, send_raw};
-use crate::support::{TestApp, id_of};
-
-on_both_databases![
-    conflicting_lengths_smuggle_no_request,
-    rejects_compressed_body,
-    ignores_identity_encoding,
-    tab_separates_etags,
-    rejects_without_continue,
-    rejects_disguised_path,
-    requires_exactly_one_host,
-    ignores_upgrade,
-];
+use crate::support::{TestApp, id_of, test_on};
 
 /// Sends a request with the administrator's key.
 async fn ask(app: &TestApp, first: &str, lines: &[&str], body: &str) -> Option<Raw> {
@@ -28,6 +17,7 @@ async fn regions(app: &TestApp) -> i64 {
 }
 
 /// Request smuggling: a proxy and the server could disagree about the length of a body.
+#[test_on(sqlite, postgres)]
 async fn conflicting_lengths_smuggle_no_request(app: TestApp) {
     let hidden = format!(
         "POST /regions HTTP/1.1\r\nHost: x\r\nX-API-Key: {}\r\nX-Client-Version: 3.0.0\r\nContent-Length: 36\r\n\r\n{}",
@@ -58,6 +48,7 @@ async fn conflicting_lengths_smuggle_no_request(app: TestApp) {
     assert_eq!(regions(&app).await, 0);
 }
 
+#[test_on(sqlite, postgres)]
 async fn rejects_compressed_body(app: TestApp) {
     let region = r#"{"name": "Accra", "country": "Ghana"}"#;
     let length = format!("Content-Length: {}", region.len());
@@ -81,6 +72,7 @@ async fn rejects_compressed_body(app: TestApp) {
     assert_eq!(plain.map(|response| response.status), Some(201));
 }
 
+#[test_on(sqlite, postgres)]
 async fn ignores_identity_encoding(app: TestApp) {
     for (number, coding) in ["", "utf-8", "identity", "none", "x"].into_iter().enumerate() {
         let region = format!(r#"{{"name": "Region {number}", "country": "Ghana"}}"#);
@@ -92,6 +84,7 @@ async fn ignores_identity_encoding(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn tab_separates_etags(app: TestApp) {
     let region = app.create_region().await;
     let read = ask(&app, &format!("GET {region}"), &[], "").await.unwrap();
@@ -105,6 +98,7 @@ async fn tab_separates_etags(app: TestApp) {
     assert!(deleted.is_some_and(|response| response.status < 300));
 }
 
+#[test_on(sqlite, postgres)]
 async fn rejects_without_continue(app: TestApp) {
     let rejected =
         send_raw(app.server, &request("POST /regions", &["Expect: 100-continue", "Content-Length: 9"], "")).await.unwrap();
@@ -116,6 +110,7 @@ async fn rejects_without_continue(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn rejects_disguised_path(app: TestApp) {
     let region = app.create_region().await;
     let id = id_of(&region);
@@ -137,6 +132,7 @@ async fn rejects_disguised_path(app: TestApp) {
 }
 
 /// HTTP/1.1 requires exactly one `Host` (RFC 9112, section 3.2).
+#[test_on(sqlite, postgres)]
 async fn requires_exactly_one_host(app: TestApp) {
     let get = async |protocol: &str, hosts: &str| {
         let lines = format!("X-API-Key: {}\r\nX-Client-Version: 3.0.0\r\nConnection: close\r\n", app.staff.key);
@@ -167,6 +163,7 @@ async fn requires_exactly_one_host(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn ignores_upgrade(app: TestApp) {
     for upgrade in ["h2c", "websocket", "TLS/1.2"] {
         let upgrade = format!("Upgrade: {upgrade}");

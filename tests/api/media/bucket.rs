@@ -10,9 +10,7 @@ use serde_json::{Value, json};
 
 use super::PNG;
 use crate::support::server_process::{ServerProcess, boxoffice};
-use crate::support::{TestApp, fetch_url, serve_http, wait_until};
-
-on_both_databases![image_that_bucket_rejects_is_unavailable];
+use crate::support::{TestApp, fetch_url, serve_http, test_on, wait_until};
 
 /// Starts an S3 server that answers every request with this status and error code. Returns its URL.
 async fn start_bucket(status: u16, code: &'static str) -> String {
@@ -33,6 +31,7 @@ fn serve(app: &TestApp, bucket_url: &str) -> ServerProcess {
     tokio::task::block_in_place(|| ServerProcess::start(command))
 }
 
+#[test_on(sqlite, postgres)]
 async fn image_that_bucket_rejects_is_unavailable(app: TestApp) {
     let (ama, event) = app.sign_up_host("ama", &[]).await;
     let draft = app.create_draft(&event.host).await;

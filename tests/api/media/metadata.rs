@@ -8,13 +8,7 @@ use image::metadata::Orientation;
 use image::{ImageDecoder, ImageFormat, ImageReader, Rgb, RgbImage};
 use serde_json::json;
 
-use crate::support::TestApp;
-
-on_both_databases![
-    metadata_of_uploaded_images_is_removed,
-    bytes_between_segments_are_removed,
-    images_without_metadata_are_served_unchanged,
-];
+use crate::support::{TestApp, test_on};
 
 const WIDTH: u32 = 40;
 const HEIGHT: u32 = 24;
@@ -99,6 +93,7 @@ async fn upload(app: &TestApp, (key, uri, path): (&str, &str, &str), file: &[u8]
     app.fetch(path).await.bytes().await.unwrap().to_vec()
 }
 
+#[test_on(sqlite, postgres)]
 async fn metadata_of_uploaded_images_is_removed(app: TestApp) {
     let (ama, event) = app.sign_up_host("ama", &[]).await;
     let (key, path) = (ama.key.as_str(), format!("/media/banner/{}", event.id));
@@ -143,6 +138,7 @@ async fn metadata_of_uploaded_images_is_removed(app: TestApp) {
 }
 
 /// Decoders ignore such bytes, or read them as segments.
+#[test_on(sqlite, postgres)]
 async fn bytes_between_segments_are_removed(app: TestApp) {
     let (ama, event) = app.sign_up_host("ama", &[]).await;
     let (key, path) = (ama.key.as_str(), format!("/media/banner/{}", event.id));
@@ -175,6 +171,7 @@ async fn bytes_between_segments_are_removed(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn images_without_metadata_are_served_unchanged(app: TestApp) {
     let (ama, event) = app.sign_up_host("ama", &[]).await;
     let path = format!("/media/banner/{}", event.id);

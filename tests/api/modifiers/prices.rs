@@ -5,16 +5,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{create_concert, modifier};
-use crate::support::{TestApp, rejection, types};
+use crate::support::{TestApp, rejection, test_on, types};
 
-on_both_databases![
-    order_names_applied_modifiers,
-    quantity_bound_counts_tickets_of_section,
-    price_does_not_fall_below_zero,
-    order_keeps_its_price,
-    price_is_same_in_every_representation,
-];
-
+#[test_on(sqlite, postgres)]
 async fn order_names_applied_modifiers(app: TestApp) {
     let (kofi, event) = create_concert(&app).await;
     let [floor, balcony] = [&event.sections[0], &event.sections[1]];
@@ -43,6 +36,7 @@ async fn order_names_applied_modifiers(app: TestApp) {
     assert_eq!(ama.pay(&order).await.unwrap().amount, 125.97);
 }
 
+#[test_on(sqlite, postgres)]
 async fn quantity_bound_counts_tickets_of_section(app: TestApp) {
     let (kofi, event) = create_concert(&app).await;
     let [floor, balcony] = [&event.sections[0], &event.sections[1]];
@@ -60,6 +54,7 @@ async fn quantity_bound_counts_tickets_of_section(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn price_does_not_fall_below_zero(app: TestApp) {
     let (kofi, event) = create_concert(&app).await;
     let floor = &event.sections[0];
@@ -78,6 +73,7 @@ async fn price_does_not_fall_below_zero(app: TestApp) {
     assert_eq!((mixed.status, mixed.total), (types::OrderStatus::Placed, 40.99));
 }
 
+#[test_on(sqlite, postgres)]
 async fn order_keeps_its_price(app: TestApp) {
     let (kofi, event) = create_concert(&app).await;
     let floor = &event.sections[0];
@@ -102,6 +98,7 @@ async fn order_keeps_its_price(app: TestApp) {
     assert_eq!((later.subtotal, later.items[0].modifiers.len(), later.items[0].modifier.clone()), (20.0, 0, None));
 }
 
+#[test_on(sqlite, postgres)]
 async fn price_is_same_in_every_representation(app: TestApp) {
     let (kofi, event) = create_concert(&app).await;
     let floor = &event.sections[0];

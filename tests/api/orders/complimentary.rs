@@ -2,27 +2,13 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Event, Response, TestApp, code_in, rejection, section};
-
-on_both_databases![
-    host_issues_complimentary_tickets,
-    email_without_account_gets_tickets,
-    rejected_order_leaves_no_guest,
-    complimentary_tickets_count_for_capacity_and_maximum,
-    complimentary_order_is_rejected_with_reasons,
-    deactivated_account_gets_no_tickets,
-];
-
-race_tests![
-    complimentary_tickets_and_orders_never_oversell,
-    guests_have_one_account,
-    address_of_account_that_is_deleted_gets_tickets,
-];
+use crate::support::{Event, Response, TestApp, code_in, rejection, section, test_on};
 
 async fn issue(app: &TestApp, key: &str, event: &Event, body: Value) -> Response {
     app.post(key, &format!("{}/complimentary-orders", event.uri), &body).await
 }
 
+#[test_on(sqlite, postgres)]
 async fn host_issues_complimentary_tickets(app: TestApp) {
     let mut later = section("Later", 50.0, 10);
     later.sales_start = "2998-01-01T00:00".to_owned();
@@ -53,6 +39,7 @@ async fn host_issues_complimentary_tickets(app: TestApp) {
 }
 
 /// The owner of the address takes the account over with a code that only that address gets.
+#[test_on(sqlite, postgres)]
 async fn email_without_account_gets_tickets(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("Floor", 100.0, 10)]).await;
     let gift = json!({ "email": "Esi@Example.com", "items": { &event.sections[0]: 2 } });
@@ -94,6 +81,7 @@ async fn email_without_account_gets_tickets(app: TestApp) {
     assert!(mail.contains("Your 2 tickets are attached") && !mail.contains("no password"), "{mail}");
 }
 
+#[test_on(sqlite, postgres)]
 async fn rejected_order_leaves_no_guest(app: TestApp) {
     let (kofi, _, event) = app.create_sale(&[section("Floor", 10.0, 1)]).await;
     let gift = |quantity: i64| json!({ "email": "esi@example.com", "items": { &event.sections[0]: quantity } });
@@ -105,6 +93,7 @@ async fn rejected_order_leaves_no_guest(app: TestApp) {
     assert_eq!(accounts().await, 1);
 }
 
+#[test_on(sqlite, postgres, two_servers)]
 async fn guests_have_one_account(app: TestApp) {
     let (kofi, _, event) = app.create_sale(&[section("Floor", 10.0, 100)]).await;
     let give = async |email: &str| {
@@ -127,6 +116,7 @@ async fn guests_have_one_account(app: TestApp) {
     assert_eq!(accounts, [("abena@example.com", 6), ("esi@example.com", 12), ("nana@example.com", 6), ("yaw@example.com", 6)]);
 }
 
+#[test_on(sqlite, postgres, two_servers)]
 async fn address_of_account_that_is_deleted_gets_tickets(app: TestApp) {
     let (kofi, _, event) = app.create_sale(&[section("Floor", 10.0, 100)]).await;
     for number in 0..5 {
@@ -143,6 +133,7 @@ async fn address_of_account_that_is_deleted_gets_tickets(app: TestApp) {
     app.assert_invariants().await;
 }
 
+#[test_on(sqlite, postgres)]
 async fn complimentary_tickets_count_for_capacity_and_maximum(app: TestApp) {
     let mut limited = section("Floor", 10.0, 4);
     limited.maximum_per_account = serde_json::from_value(json!(2)).unwrap();
@@ -162,6 +153,7 @@ async fn complimentary_tickets_count_for_capacity_and_maximum(app: TestApp) {
     assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (3, 1));
 }
 
+#[test_on(sqlite, postgres)]
 async fn complimentary_order_is_rejected_with_reasons(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("Floor", 10.0, 100), section("Balcony", 10.0, 100)]).await;
     let other = app.create_listed_event(&event.host, &[section("Floor", 10.0, 100)]).await;
@@ -200,6 +192,7 @@ async fn complimentary_order_is_rejected_with_reasons(app: TestApp) {
 }
 
 /// Nobody could use the places.
+#[test_on(sqlite, postgres)]
 async fn deactivated_account_gets_no_tickets(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("Floor", 10.0, 100)]).await;
     let toggled = app.post_empty(&app.staff.key, &format!("/accounts/{}/toggles", ama.number)).await;
@@ -220,6 +213,7 @@ async fn deactivated_account_gets_no_tickets(app: TestApp) {
     assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (0, 0));
 }
 
+#[test_on(sqlite, postgres, two_servers)]
 async fn complimentary_tickets_and_orders_never_oversell(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("Free", 0.0, 5)]).await;
     let body = json!({ "account": ama.number, "items": { &event.sections[0]: 1 } });

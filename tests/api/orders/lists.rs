@@ -6,20 +6,14 @@ use boxoffice::features::sales::orders::read_number_filter;
 use serde_json::json;
 
 use super::create_concert;
-use crate::support::{RESERVATION_TTL, Response, TestApp, User, texts};
-
-on_both_databases![
-    staff_list_and_filter_orders,
-    filters_numbers_by_regular_expression,
-    sorts_orders_by_date,
-    account_lists_own_orders,
-];
+use crate::support::{RESERVATION_TTL, Response, TestApp, User, test_on, texts};
 
 fn numbers(page: &Response) -> Vec<&str> {
     assert_eq!(page.status, 200, "{}", page.body);
     texts(&page.body, "number")
 }
 
+#[test_on(sqlite, postgres)]
 async fn staff_list_and_filter_orders(app: TestApp) {
     let event = create_concert(&app, &[10.0, 0.0]).await;
     let (ama, yaw) = (app.sign_up("ama").await, app.sign_up("yaw").await);
@@ -60,6 +54,7 @@ async fn staff_list_and_filter_orders(app: TestApp) {
     assert_eq!(numbers(&app.get(&app.staff.key, "/orders?status=Placed").await), &all[1..2]);
 }
 
+#[test_on(sqlite, postgres)]
 async fn filters_numbers_by_regular_expression(app: TestApp) {
     let event = create_concert(&app, &[0.0]).await;
     let ama = app.sign_up("ama").await;
@@ -88,6 +83,7 @@ async fn filters_numbers_by_regular_expression(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn sorts_orders_by_date(app: TestApp) {
     let event = create_concert(&app, &[0.0]).await;
     let ama = app.sign_up("ama").await;
@@ -108,6 +104,7 @@ async fn sorts_orders_by_date(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn account_lists_own_orders(app: TestApp) {
     let event = create_concert(&app, &[0.0, 10.0]).await;
     let (ama, yaw) = (app.sign_up("ama").await, app.sign_up("yaw").await);

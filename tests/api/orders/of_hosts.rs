@@ -2,16 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Event, TestApp, User, entries_of, partial_card_payment, rejection, section};
-
-on_both_databases![
-    hosts_list_and_filter_orders_of_their_events,
-    hosts_see_their_part_of_orders_of_several_hosts,
-    hosts_see_ended_orders_of_deleted_events,
-    returns_are_listed_with_reasons,
-    hosts_return_tickets_found_by_serial_number,
-    quote_is_rejected_like_order,
-];
+use crate::support::{Event, TestApp, User, entries_of, partial_card_payment, rejection, section, test_on};
 
 async fn event_of(app: &TestApp, user: &User) -> Event {
     app.create_listed_event(&app.create_host(user).await, &[section("Floor", 100.0, 100), section("Free", 0.0, 100)]).await
@@ -21,6 +12,7 @@ async fn host_of(app: &TestApp, event: &Event) -> String {
     app.read(&event.uri).await["host"].as_str().unwrap().to_owned()
 }
 
+#[test_on(sqlite, postgres)]
 async fn hosts_list_and_filter_orders_of_their_events(app: TestApp) {
     let (kofi, esi) = (app.sign_up("kofi").await, app.sign_up("esi").await);
     let (ama, yaw) = (app.sign_up("ama").await, app.sign_up("yaw").await);
@@ -64,6 +56,7 @@ async fn hosts_list_and_filter_orders_of_their_events(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn hosts_see_their_part_of_orders_of_several_hosts(app: TestApp) {
     let (kofi, esi, ama) = (app.sign_up("kofi").await, app.sign_up("esi").await, app.sign_up("ama").await);
     let (event, other) = (event_of(&app, &kofi).await, event_of(&app, &esi).await);
@@ -96,6 +89,7 @@ async fn hosts_see_their_part_of_orders_of_several_hosts(app: TestApp) {
 }
 
 /// Events that have sold no tickets can be deleted, although their ended orders may have payments.
+#[test_on(sqlite, postgres)]
 async fn hosts_see_ended_orders_of_deleted_events(app: TestApp) {
     let (kofi, esi, ama) = (app.sign_up("kofi").await, app.sign_up("esi").await, app.sign_up("ama").await);
     let event = event_of(&app, &kofi).await;
@@ -135,6 +129,7 @@ async fn hosts_see_ended_orders_of_deleted_events(app: TestApp) {
     app.assert_invariants().await;
 }
 
+#[test_on(sqlite, postgres)]
 async fn returns_are_listed_with_reasons(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = event_of(&app, &kofi).await;
@@ -160,6 +155,7 @@ async fn returns_are_listed_with_reasons(app: TestApp) {
     assert_eq!(rejection(&app.get(&ama.key, &of_another).await), (404, "resource.not-found"));
 }
 
+#[test_on(sqlite, postgres)]
 async fn hosts_return_tickets_found_by_serial_number(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = event_of(&app, &kofi).await;
@@ -173,6 +169,7 @@ async fn hosts_return_tickets_found_by_serial_number(app: TestApp) {
     assert_eq!(app.sold_and_reserved(&event.sections[1]).await, (1, 0));
 }
 
+#[test_on(sqlite, postgres)]
 async fn quote_is_rejected_like_order(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;

@@ -5,16 +5,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{create_concert, short};
-use crate::support::{RESERVATION_TTL, Rejection, TestApp, rejection, section};
+use crate::support::{RESERVATION_TTL, Rejection, TestApp, rejection, section, test_on};
 
-on_both_databases![
-    order_reserves_tickets,
-    open_order_has_end_of_its_reservation,
-    expired_reservation_frees_tickets_immediately,
-    job_expires_orders_and_releases_reservations,
-    cancellation_releases_reservation,
-];
-
+#[test_on(sqlite, postgres)]
 async fn open_order_has_end_of_its_reservation(app: TestApp) {
     let event = create_concert(&app, &[120.0, 0.0]).await;
     let ama = app.sign_up("ama").await;
@@ -34,6 +27,7 @@ async fn open_order_has_end_of_its_reservation(app: TestApp) {
     assert_eq!((&over["status"], &over["expires"]), (&json!("Timed Out"), &Value::Null));
 }
 
+#[test_on(sqlite, postgres)]
 async fn order_reserves_tickets(app: TestApp) {
     let event = create_concert(&app, &[120.0, 0.0, 30.5]).await;
     let (stalls, standing, balcony) = (&event.sections[0], &event.sections[1], &event.sections[2]);
@@ -63,6 +57,7 @@ async fn order_reserves_tickets(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn expired_reservation_frees_tickets_immediately(app: TestApp) {
     let (_, event) = app.sign_up_host("kofi", &[section("VIP", 10.0, 3)]).await;
     let vip = event.sections[0].as_str();
@@ -85,6 +80,7 @@ async fn expired_reservation_frees_tickets_immediately(app: TestApp) {
     app.assert_invariants().await;
 }
 
+#[test_on(sqlite, postgres)]
 async fn job_expires_orders_and_releases_reservations(app: TestApp) {
     let event = create_concert(&app, &[10.0, 20.0]).await;
     let (stalls, balcony) = (event.sections[0].as_str(), event.sections[1].as_str());
@@ -109,6 +105,7 @@ async fn job_expires_orders_and_releases_reservations(app: TestApp) {
     assert_eq!(app.get(&ama.key, &paid.self_).await.body["status"], "Fulfilled");
 }
 
+#[test_on(sqlite, postgres)]
 async fn cancellation_releases_reservation(app: TestApp) {
     let event = create_concert(&app, &[10.0, 20.0]).await;
     let (ama, yaw) = (app.sign_up("ama").await, app.sign_up("yaw").await);

@@ -9,9 +9,7 @@ use proptest::test_runner::TestCaseResult;
 use serde_json::{Map, Value, json};
 
 use super::check_cases;
-use crate::support::{TestApp, User, card_payment, check_invariants, entries_of, section};
-
-on_both_databases![complimentary_orders_match_model];
+use crate::support::{TestApp, User, card_payment, check_invariants, entries_of, section, test_on};
 
 /// The number of cases.
 const CASES: usize = 4;
@@ -68,6 +66,7 @@ fn cases() -> impl Strategy<Value = (Vec<Section>, Vec<Step>)> {
     (vec(section, 1..=SECTIONS), vec(step, 1..14))
 }
 
+#[test_on(sqlite, postgres)]
 async fn complimentary_orders_match_model(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let accounts = [app.sign_up("ama").await, app.sign_up("esi").await, app.sign_up("yaw").await];

@@ -9,9 +9,7 @@ use proptest::test_runner::TestCaseResult;
 use serde_json::{Value, json};
 
 use super::check_cases;
-use crate::support::{Event, Host, TestApp, User, card_payment};
-
-on_both_databases![copy_equals_event];
+use crate::support::{Event, Host, TestApp, User, card_payment, test_on};
 
 /// The number of cases.
 const CASES: usize = 4;
@@ -121,6 +119,7 @@ fn sources() -> impl Strategy<Value = Source> {
     )
 }
 
+#[test_on(sqlite, postgres)]
 async fn copy_equals_event(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;

@@ -10,9 +10,7 @@ use proptest::test_runner::TestCaseResult;
 use serde_json::{Value, json};
 
 use super::check_cases;
-use crate::support::{Host, TestApp, User, section};
-
-on_both_databases![prices_match_model];
+use crate::support::{Host, TestApp, User, section, test_on};
 
 /// The number of cases.
 const CASES: usize = 6;
@@ -107,6 +105,7 @@ fn amount(minor: i64) -> Value {
     json!(minor as f64 / 100.0)
 }
 
+#[test_on(sqlite, postgres)]
 async fn prices_match_model(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;

@@ -7,9 +7,7 @@ use proptest::test_runner::TestCaseResult;
 use serde_json::{Value, json};
 
 use super::check_cases;
-use crate::support::{Host, TestApp, entries_of, id_of};
-
-race_tests![search_finds_what_events_have];
+use crate::support::{Host, TestApp, entries_of, id_of, test_on};
 
 /// The number of cases.
 const CASES: usize = 3;
@@ -106,6 +104,7 @@ fn cases() -> impl Strategy<Value = Case> {
     (vec(steps(), 6..16), vec(searches(), 4..=4)).prop_map(|(steps, searches)| Case { steps, searches })
 }
 
+#[test_on(sqlite, postgres, two_servers)]
 async fn search_finds_what_events_have(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;

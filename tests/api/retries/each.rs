@@ -4,10 +4,9 @@ use super::{is_replayed, send_twice};
 use crate::access::callers::Caller;
 use crate::access::fixtures::AccessFixtures;
 use crate::access::rules::ROWS;
-use crate::support::{Snapshot, TestApp, rejection};
+use crate::support::{Snapshot, TestApp, rejection, test_on};
 
-on_both_databases![every_post_and_patch_is_idempotent];
-
+#[test_on(sqlite, postgres)]
 async fn every_post_and_patch_is_idempotent(app: TestApp) {
     let fixtures = AccessFixtures::create(app).await;
     let mut snapshot = Snapshot::take(&fixtures.app).await;

@@ -4,16 +4,9 @@ use futures::future::{join, join_all};
 use serde_json::json;
 
 use super::{OrderFixture, create_order, offer, place, statuses, wallet};
-use crate::support::{TestApp, card_payment, rejection, section};
+use crate::support::{TestApp, card_payment, rejection, section, test_on};
 
-race_tests![
-    concurrent_return_and_claim_agree_on_tickets,
-    concurrent_return_and_transfers_leave_no_valid_ticket,
-    concurrent_returns_refund_once,
-    concurrent_return_and_admission_agree_on_tickets,
-    concurrent_return_and_void_leave_one,
-];
-
+#[test_on(sqlite, postgres, two_servers)]
 async fn concurrent_return_and_claim_agree_on_tickets(app: TestApp) {
     let OrderFixture { kofi, ama, event, .. } = create_order(&app).await;
     let esi = app.sign_up("esi").await;
@@ -37,6 +30,7 @@ async fn concurrent_return_and_claim_agree_on_tickets(app: TestApp) {
     assert_eq!(app.stored_sold_and_reserved().await.0, vec![(2, 0), (1, 0)], "the first order's places alone are sold");
 }
 
+#[test_on(sqlite, postgres, two_servers)]
 async fn concurrent_return_and_transfers_leave_no_valid_ticket(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 100)]).await;
     let esi = app.sign_up("esi").await;
@@ -64,6 +58,7 @@ async fn concurrent_return_and_transfers_leave_no_valid_ticket(app: TestApp) {
     app.assert_invariants().await;
 }
 
+#[test_on(sqlite, postgres, two_servers)]
 async fn concurrent_returns_refund_once(app: TestApp) {
     let OrderFixture { kofi, order, .. } = create_order(&app).await;
 
@@ -79,6 +74,7 @@ async fn concurrent_returns_refund_once(app: TestApp) {
     assert_eq!(app.transactions("/transactions").await.len(), 2);
 }
 
+#[test_on(sqlite, postgres, two_servers)]
 async fn concurrent_return_and_admission_agree_on_tickets(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("Floor", 10.0, 100)]).await;
     for _ in 0..8 {
@@ -103,6 +99,7 @@ async fn concurrent_return_and_admission_agree_on_tickets(app: TestApp) {
     assert!((app.gateway.total() - valid as f64 * 10.99).abs() < 0.001);
 }
 
+#[test_on(sqlite, postgres, two_servers)]
 async fn concurrent_return_and_void_leave_one(app: TestApp) {
     let OrderFixture { kofi, order, .. } = create_order(&app).await;
 

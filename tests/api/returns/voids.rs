@@ -3,10 +3,9 @@
 use serde_json::json;
 
 use super::{OrderFixture, create_order, entry, offer, paid, revocations, statuses, wallet};
-use crate::support::{TestApp, rejection};
+use crate::support::{TestApp, rejection, test_on};
 
-on_both_databases![void_refunds_nothing, reason_of_void_is_readable, used_tickets_stay_redeemed_in_void_order,];
-
+#[test_on(sqlite, postgres)]
 async fn void_refunds_nothing(app: TestApp) {
     let OrderFixture { ama, event, order, .. } = create_order(&app).await;
     let transfer = offer(&app, &ama, &app.sign_up("esi").await, &[&wallet(&app, &ama).await[0].0]).await;
@@ -29,6 +28,7 @@ async fn void_refunds_nothing(app: TestApp) {
     assert_eq!((actual.len(), actual[0].0.as_str(), actual[0].1, actual[0].2.as_str()), (1, "Void", 3, "A stolen card."));
 }
 
+#[test_on(sqlite, postgres)]
 async fn reason_of_void_is_readable(app: TestApp) {
     let OrderFixture { kofi, ama, order, .. } = create_order(&app).await;
     let serial = &wallet(&app, &ama).await[0].0;
@@ -51,6 +51,7 @@ async fn reason_of_void_is_readable(app: TestApp) {
     assert_eq!(app.read(&format!("{order}/history")).await["voids"]["entries"], list(&kofi.key).await.body["entries"]);
 }
 
+#[test_on(sqlite, postgres)]
 async fn used_tickets_stay_redeemed_in_void_order(app: TestApp) {
     let OrderFixture { kofi, ama, event, order } = create_order(&app).await;
     let tickets = wallet(&app, &ama).await;

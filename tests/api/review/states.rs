@@ -3,9 +3,7 @@
 use serde_json::Value;
 
 use super::{add_venue, decide, rejection, submission_of};
-use crate::support::TestApp;
-
-on_both_databases![venue_submission_is_decided_once_and_approved_later];
+use crate::support::{TestApp, test_on};
 
 /// Returns the submission and its content as staff see them, and the content as another user sees it.
 async fn load_state(app: &TestApp, content: &str) -> [Value; 3] {
@@ -17,6 +15,7 @@ async fn load_state(app: &TestApp, content: &str) -> [Value; 3] {
     ]
 }
 
+#[test_on(sqlite, postgres)]
 async fn venue_submission_is_decided_once_and_approved_later(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     for (earlier, status) in [(None, "Pending"), (Some("approved=true"), "Approved"), (Some("approved=false"), "Rejected")] {

@@ -4,9 +4,7 @@ use serde_json::{Value, json};
 
 use super::{decide, rejection, submission_of, submit};
 use crate::advertisements;
-use crate::support::{Response, TestApp, section};
-
-on_both_databases![every_step_of_an_event, every_step_of_an_advertisement];
+use crate::support::{Response, TestApp, section, test_on};
 
 /// The states. A rejected or withdrawn draft has a submission, a new one has none.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -144,6 +142,7 @@ async fn perform_all(app: &TestApp, key: &str, kind: &str, steps: &[Step], creat
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn every_step_of_an_event(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
@@ -155,6 +154,7 @@ async fn every_step_of_an_event(app: TestApp) {
     .await;
 }
 
+#[test_on(sqlite, postgres)]
 async fn every_step_of_an_advertisement(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[]).await;
     let zone = app.create_zone(300, 250).await;

@@ -4,17 +4,7 @@ use futures::future::join_all;
 use serde_json::json;
 
 use super::{Fixture, claim, create_fixture, offer, read, reject};
-use crate::support::{Response, TestApp, User, entries_of, id_of, rejection, section, texts, types};
-
-on_both_databases![
-    lists_sent_and_received_transfers,
-    concurrent_histories_have_own_transfers,
-    large_histories_are_read_in_parts,
-    history_with_thousands_of_tickets_is_read_in_parts,
-    staff_filter_transfers_of_account,
-];
-
-on_two_servers![history_of_recipient_reads_no_other_transfers];
+use crate::support::{Response, TestApp, User, entries_of, id_of, rejection, section, test_on, texts, types};
 
 async fn list(app: &TestApp, user: &User, query: &str) -> Response {
     app.get(&user.key, &format!("/accounts/{}/transfers{query}", user.number)).await
@@ -26,6 +16,7 @@ fn uris(page: &Response) -> Vec<&str> {
     texts(&page.body, "self")
 }
 
+#[test_on(sqlite, postgres)]
 async fn lists_sent_and_received_transfers(app: TestApp) {
     let fixture = create_fixture(&app, 2).await;
     let Fixture { kofi, ama, esi, event, serials } = &fixture;
@@ -72,6 +63,7 @@ async fn lists_sent_and_received_transfers(app: TestApp) {
 }
 
 /// Concurrent requests share statements.
+#[test_on(sqlite, postgres)]
 async fn concurrent_histories_have_own_transfers(app: TestApp) {
     let fixture = create_fixture(&app, 3).await;
     let Fixture { kofi, ama, esi, event, serials } = &fixture;
@@ -112,6 +104,7 @@ async fn concurrent_histories_have_own_transfers(app: TestApp) {
 }
 
 /// A page is cut by its size, also if an account sends many tickets with long descriptions.
+#[test_on(sqlite, postgres)]
 async fn large_histories_are_read_in_parts(app: TestApp) {
     let mut long = section("Floor", 0.0, 100);
     long.description = Some("€".repeat(5000).parse().unwrap());
@@ -136,6 +129,7 @@ async fn large_histories_are_read_in_parts(app: TestApp) {
 }
 
 /// With so many tickets, each request reads its own page.
+#[test_on(sqlite, postgres)]
 async fn history_with_thousands_of_tickets_is_read_in_parts(app: TestApp) {
     let Fixture { ama, .. } = create_fixture(&app, 50).await;
     app.execute_sql(
@@ -160,6 +154,7 @@ async fn history_with_thousands_of_tickets_is_read_in_parts(app: TestApp) {
 }
 
 /// PostgreSQL knows that nearly all transfers have the same recipient.
+#[test_on(two_servers)]
 async fn history_of_recipient_reads_no_other_transfers(app: TestApp) {
     let Fixture { ama, .. } = create_fixture(&app, 1).await;
     app.execute_sql(
@@ -177,6 +172,7 @@ async fn history_of_recipient_reads_no_other_transfers(app: TestApp) {
     assert!((250..5_000).contains(&rows), "50 pages of 5 transfers have read {rows} rows");
 }
 
+#[test_on(sqlite, postgres)]
 async fn staff_filter_transfers_of_account(app: TestApp) {
     let fixture = create_fixture(&app, 1).await;
     let uri = fixture.offer(&app, &fixture.serials).await;

@@ -5,16 +5,10 @@ use std::slice::from_ref;
 use serde_json::json;
 
 use super::{claim, create_fixture, offer, tables, wallet};
-use crate::support::{TestApp, rejection};
+use crate::support::{TestApp, rejection, test_on};
 use crate::tickets::set_status;
 
-on_both_databases![
-    only_owner_offers_tickets,
-    invalid_offer_names_all_errors_and_changes_nothing,
-    unissued_tickets_are_named_and_none_is_offered,
-    recipient_must_be_active_account,
-];
-
+#[test_on(sqlite, postgres)]
 async fn only_owner_offers_tickets(app: TestApp) {
     let fixture = create_fixture(&app, 1).await;
     let before = tables(&app).await;
@@ -32,6 +26,7 @@ async fn only_owner_offers_tickets(app: TestApp) {
     assert_eq!(wallet(&app, &fixture.esi).await.len(), 1);
 }
 
+#[test_on(sqlite, postgres)]
 async fn invalid_offer_names_all_errors_and_changes_nothing(app: TestApp) {
     let fixture = create_fixture(&app, 2).await;
     let kofis = fixture.kofi.order_free_tickets(&fixture.event.sections[0], 1).await.remove(0);
@@ -71,6 +66,7 @@ async fn invalid_offer_names_all_errors_and_changes_nothing(app: TestApp) {
     assert_eq!(tables(&app).await, before);
 }
 
+#[test_on(sqlite, postgres)]
 async fn unissued_tickets_are_named_and_none_is_offered(app: TestApp) {
     let fixture = create_fixture(&app, 4).await;
     let [issued, pending, redeemed, void] = [0, 1, 2, 3].map(|ticket| fixture.serials[ticket].clone());
@@ -100,6 +96,7 @@ async fn unissued_tickets_are_named_and_none_is_offered(app: TestApp) {
     assert_eq!(both.invalid_arguments(), ["recipient"]);
 }
 
+#[test_on(sqlite, postgres)]
 async fn recipient_must_be_active_account(app: TestApp) {
     let fixture = create_fixture(&app, 1).await;
     let mut tx = app.state.db.begin().await.unwrap();

@@ -3,15 +3,9 @@
 use serde_json::{Value, json};
 
 use super::{claim, create_fixture, offer, read, reject, serials_of};
-use crate::support::{TestApp, entries_of, rejection};
+use crate::support::{TestApp, entries_of, rejection, test_on};
 
-on_both_databases![
-    transfer_hides_addresses_of_both_sides,
-    transfer_does_not_reveal_later_changes,
-    recipient_reads_serials_after_claim,
-    only_recipient_claims_or_rejects,
-];
-
+#[test_on(sqlite, postgres)]
 async fn transfer_hides_addresses_of_both_sides(app: TestApp) {
     let fixture = create_fixture(&app, 1).await;
     let private = json!({ "phone": "+233 24 555 0134", "dateOfBirth": "1992-04-18", "firstAddressLine": "12 Oxford Street", "city": "Accra" });
@@ -43,6 +37,7 @@ async fn transfer_hides_addresses_of_both_sides(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn recipient_reads_serials_after_claim(app: TestApp) {
     let fixture = create_fixture(&app, 2).await;
     let serials = |transfer: &Value| {
@@ -74,6 +69,7 @@ async fn recipient_reads_serials_after_claim(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn transfer_does_not_reveal_later_changes(app: TestApp) {
     let fixture = create_fixture(&app, 2).await;
     let yaw = app.sign_up("yaw").await;
@@ -96,6 +92,7 @@ async fn transfer_does_not_reveal_later_changes(app: TestApp) {
     assert_eq!(before[0]["tickets"][0]["owner"]["number"], fixture.esi.number.as_str());
 }
 
+#[test_on(sqlite, postgres)]
 async fn only_recipient_claims_or_rejects(app: TestApp) {
     let fixture = create_fixture(&app, 1).await;
     let yaw = app.sign_up("yaw").await;

@@ -8,19 +8,7 @@ use serde_json::Value;
 
 use super::{Fixture, all, claim, create_fixture, offer, read, reject, serials_of, tables, wallet};
 use crate::races::count_statuses;
-use crate::support::{TestApp, User, rejection};
-
-race_tests![
-    concurrent_claims_succeed_once,
-    concurrent_claim_and_cancellation_leave_one,
-    concurrent_claim_and_rejection_leave_one,
-    concurrent_cancellations_cancel_once,
-    concurrent_offer_and_admission_leave_one,
-    ticket_offered_twice_is_in_one_transfer,
-    transfers_of_same_tickets_do_not_deadlock,
-    sender_is_not_admitted_during_claim,
-    claims_and_admissions_do_not_deadlock,
-];
+use crate::support::{TestApp, User, rejection, test_on};
 
 /// The number of repetitions.
 const ROUNDS: usize = 8;
@@ -44,6 +32,7 @@ async fn give_back(app: &TestApp, fixture: &mut Fixture) {
     }
 }
 
+#[test_on(sqlite, postgres, two_servers)]
 async fn concurrent_claims_succeed_once(app: TestApp) {
     let fixture = create_fixture(&app, 3).await;
     let transfer = fixture.offer(&app, &fixture.serials).await;
@@ -55,6 +44,7 @@ async fn concurrent_claims_succeed_once(app: TestApp) {
     assert_settled(&app, &fixture, &transfer, "Claimed").await;
 }
 
+#[test_on(sqlite, postgres, two_servers)]
 async fn concurrent_claim_and_cancellation_leave_one(app: TestApp) {
     let mut fixture = create_fixture(&app, 2).await;
     for _ in 0..ROUNDS {
@@ -71,6 +61,7 @@ async fn concurrent_claim_and_cancellation_leave_one(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres, two_servers)]
 async fn concurrent_claim_and_rejection_leave_one(app: TestApp) {
     let mut fixture = create_fixture(&app, 2).await;
     for _ in 0..ROUNDS {
@@ -87,6 +78,7 @@ async fn concurrent_claim_and_rejection_leave_one(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres, two_servers)]
 async fn concurrent_cancellations_cancel_once(app: TestApp) {
     let fixture = create_fixture(&app, 2).await;
     let transfer = fixture.offer(&app, &fixture.serials).await;
@@ -98,6 +90,7 @@ async fn concurrent_cancellations_cancel_once(app: TestApp) {
     assert_settled(&app, &fixture, &transfer, "Cancelled").await;
 }
 
+#[test_on(sqlite, postgres, two_servers)]
 async fn concurrent_offer_and_admission_leave_one(app: TestApp) {
     let fixture = create_fixture(&app, ROUNDS).await;
     for ticket in fixture.serials.iter().map(from_ref) {
@@ -113,6 +106,7 @@ async fn concurrent_offer_and_admission_leave_one(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres, two_servers)]
 async fn ticket_offered_twice_is_in_one_transfer(app: TestApp) {
     let fixture = create_fixture(&app, ROUNDS).await;
     let yaw = app.sign_up("yaw").await;
@@ -130,6 +124,7 @@ async fn ticket_offered_twice_is_in_one_transfer(app: TestApp) {
     assert_eq!((transfers.len(), held), (ROUNDS, i64::try_from(ROUNDS).unwrap()), "rejected requests have changed nothing");
 }
 
+#[test_on(sqlite, postgres, two_servers)]
 async fn transfers_of_same_tickets_do_not_deadlock(app: TestApp) {
     let fixture = create_fixture(&app, 12).await;
     let yaw = app.sign_up("yaw").await;
@@ -173,6 +168,7 @@ async fn transfers_of_same_tickets_do_not_deadlock(app: TestApp) {
     assert_eq!(tickets.iter().filter(|(_, state, ..)| state == "Issued").count(), forth.len(), "{tickets:?}");
 }
 
+#[test_on(sqlite, postgres, two_servers)]
 async fn sender_is_not_admitted_during_claim(app: TestApp) {
     let fixture = create_fixture(&app, ROUNDS).await;
     for ticket in fixture.serials.iter().map(from_ref) {
@@ -189,6 +185,7 @@ async fn sender_is_not_admitted_during_claim(app: TestApp) {
     assert_eq!(received.len(), ROUNDS);
 }
 
+#[test_on(sqlite, postgres, two_servers)]
 async fn claims_and_admissions_do_not_deadlock(app: TestApp) {
     let fixture = create_fixture(&app, 40).await;
     let back: Vec<String> = fixture.serials.iter().rev().cloned().collect();

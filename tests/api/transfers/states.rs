@@ -3,10 +3,8 @@
 use std::slice::from_ref;
 
 use super::{Fixture, claim, create_fixture, offer, read, reject, serials_of, tables, wallet};
-use crate::support::{Response, TestApp, rejection};
+use crate::support::{Response, TestApp, rejection, test_on};
 use crate::tickets::set_status;
-
-on_both_databases![transfer_ends_once, tickets_follow_state_machine];
 
 /// An action on a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +37,7 @@ impl Step {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn transfer_ends_once(app: TestApp) {
     let fixture = create_fixture(&app, 4).await;
 
@@ -64,6 +63,7 @@ async fn transfer_ends_once(app: TestApp) {
     }
 }
 
+#[test_on(sqlite, postgres)]
 async fn tickets_follow_state_machine(app: TestApp) {
     const STEPS: [&str; 5] = ["transfer", "admit", "claim", "reject", "cancel"];
     let fixture = create_fixture(&app, 4 * STEPS.len()).await;

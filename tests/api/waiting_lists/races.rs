@@ -10,9 +10,7 @@ use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
 use super::create_event;
-use crate::support::{RESERVATION_TTL, Response, TestApp, User, check_invariants, entries_of, race_rounds};
-
-race_tests![random_requests_overtake_no_account];
+use crate::support::{RESERVATION_TTL, Response, TestApp, User, check_invariants, entries_of, race_rounds, test_on};
 
 /// A request of a round. The number of the user comes first.
 #[derive(Debug, Clone)]
@@ -24,6 +22,7 @@ enum Step {
     Leave(usize, String),
 }
 
+#[test_on(sqlite, postgres, two_servers)]
 async fn random_requests_overtake_no_account(app: TestApp) {
     let seed = rand::random::<u64>();
     eprintln!("seed {seed}");

@@ -12,13 +12,7 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-use crate::support::TestApp;
-
-on_both_databases![
-    every_operation_succeeds_and_fixtures_are_removed,
-    key_without_administrator_scope_creates_nothing,
-    stopped_comparison_removes_fixtures,
-];
+use crate::support::{TestApp, test_on};
 
 /// Lists that a comparison must not change.
 const LISTS: [&str; 7] = ["regions", "categories", "venues", "hosts", "zones", "integrations", "published-events"];
@@ -65,6 +59,7 @@ async fn send_all(fixtures: &Fixtures, server: &HttpClient, contract: &Contract,
     wrong
 }
 
+#[test_on(sqlite, postgres)]
 async fn every_operation_succeeds_and_fixtures_are_removed(app: TestApp) {
     let contract = boxoffice::contract::load().unwrap();
     let server = HttpClient::new(&app.address).unwrap();
@@ -90,6 +85,7 @@ async fn every_operation_succeeds_and_fixtures_are_removed(app: TestApp) {
     assert_eq!(left.len(), 5, "{left:#?}");
 }
 
+#[test_on(sqlite, postgres)]
 async fn key_without_administrator_scope_creates_nothing(app: TestApp) {
     let contract = boxoffice::contract::load().unwrap();
     let server = HttpClient::new(&app.address).unwrap();
@@ -104,6 +100,7 @@ async fn key_without_administrator_scope_creates_nothing(app: TestApp) {
     assert_eq!(app.read("/accounts").await["total"], 1);
 }
 
+#[test_on(sqlite, postgres)]
 async fn stopped_comparison_removes_fixtures(app: TestApp) {
     let before = lists(&app).await;
     let mut command = Command::new(env!("CARGO_BIN_EXE_boxoffice"));
