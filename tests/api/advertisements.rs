@@ -234,8 +234,7 @@ async fn removed_host_cannot_advertise(app: TestApp) {
 
 #[test_on(sqlite, postgres)]
 async fn rejects_cancelled_or_past_event(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
+    let (kofi, host) = app.sign_up_with_host("kofi").await;
     let (event, cancelled, over) = (app.create_draft(&host).await, app.create_draft(&host).await, app.create_draft(&host).await);
     let zone = app.create_zone(300, 250).await;
     app.end_event(&over).await;
@@ -324,8 +323,7 @@ async fn delete_removes_everything(app: TestApp) {
 
 #[test_on(sqlite, postgres)]
 async fn deleting_event_deletes_its_advertisements(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
+    let (kofi, host) = app.sign_up_with_host("kofi").await;
     let (event, other) = (app.create_listed_event(&host, &[]).await, app.create_listed_event(&host, &[]).await);
     let zone = app.create_zone(300, 250).await;
     let first = create_draft(&app, &kofi, "Jazz", &event, &[&zone]).await;
@@ -349,8 +347,7 @@ async fn deleting_event_deletes_its_advertisements(app: TestApp) {
 
 #[test_on(sqlite, postgres)]
 async fn event_deletion_waits_for_booking(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
+    let (kofi, host) = app.sign_up_with_host("kofi").await;
     let zone = app.create_zone(300, 250).await;
     for round in 0..6 {
         let event = app.create_draft(&host).await;
@@ -366,8 +363,7 @@ async fn event_deletion_waits_for_booking(app: TestApp) {
 
 #[test_on(sqlite, postgres)]
 async fn deletes_event_while_advertisement_is_updated(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
+    let (kofi, host) = app.sign_up_with_host("kofi").await;
     let zone = app.create_zone(300, 250).await;
     for round in 0..4 {
         let event = app.create_draft(&host).await;
@@ -384,8 +380,7 @@ async fn deletes_event_while_advertisement_is_updated(app: TestApp) {
 
 #[test_on(sqlite, postgres)]
 async fn deletes_event_while_advertisements_are_read(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
+    let (kofi, host) = app.sign_up_with_host("kofi").await;
     let zone = app.create_zone(300, 250).await;
     for round in 0..6 {
         let event = app.create_draft(&host).await;
@@ -404,8 +399,7 @@ async fn deletes_event_while_advertisements_are_read(app: TestApp) {
 
 #[test_on(sqlite, postgres)]
 async fn does_not_submit_or_approve_for_cancelled_or_past_event(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
+    let (kofi, host) = app.sign_up_with_host("kofi").await;
     let zone = app.create_zone(300, 250).await;
     let (cancelled, over) = (app.create_listed_event(&host, &[]).await, app.create_draft(&host).await);
     let (mut drafts, mut waiting) = (Vec::new(), Vec::new());

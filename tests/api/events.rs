@@ -47,8 +47,7 @@ async fn create_pending_venue(app: &TestApp, key: &str) -> String {
 
 #[test_on(sqlite, postgres)]
 async fn creates_draft(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
+    let (kofi, host) = app.sign_up_with_host("kofi").await;
     let mut body = event_body(&app, &host, "Jazz Night").await;
     body["disclaimer"] = "No refunds.".into();
     body["admissionFrom"] = "2998-12-20T17:30".into();
@@ -164,8 +163,7 @@ async fn pending_venue_is_usable_by_creator_only(app: TestApp) {
 
 #[test_on(sqlite, postgres)]
 async fn redeemer_reads_event_of_own_token_only(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
+    let (kofi, host) = app.sign_up_with_host("kofi").await;
     let (event, other) = (app.create_draft(&host).await, app.create_listed_event(&host, &[]).await);
     let tokens = kofi.client.event_token_list().event(event.id.as_str()).send().await.unwrap();
     let code = tokens.entries[0].code.to_string();

@@ -82,8 +82,7 @@ async fn other_properties_are_optional(app: TestApp) {
 /// A website is an address with or without its scheme. Another scheme, such as that of a script, is rejected.
 #[test_on(sqlite, postgres)]
 async fn website_may_have_no_scheme(app: TestApp) {
-    let ama = app.sign_up("ama").await;
-    let live = app.create_host(&ama).await;
+    let (ama, live) = app.sign_up_with_host("ama").await;
     for (website, status) in [
         ("www.accralive.example", 200),
         ("accralive.example:8080/shows?page=1", 200),

@@ -108,8 +108,7 @@ async fn titles(app: &TestApp, query: &str) -> Vec<String> {
 
 /// Creates listed events with these titles.
 async fn listed_events(app: &TestApp, titles: &[&str]) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
+    let (kofi, host) = app.sign_up_with_host("kofi").await;
     for title in titles {
         let event = app.create_listed_event(&host, &[]).await;
         assert_eq!(app.put(&kofi.key, &event.uri, json!({ "title": title })).await.status, 200);

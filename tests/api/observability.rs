@@ -152,8 +152,7 @@ async fn metrics_count_requests(app: TestApp) {
 
 #[test_on(sqlite, postgres)]
 async fn access_log_names_caller_but_no_secret(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
+    let (kofi, host) = app.sign_up_with_host("kofi").await;
     let buffer = LogBuffer::default();
     let listener = Listener { access_log_sample: std::num::NonZeroU64::new(1), ..ANY_PORT.into() };
     let server = app.start_second_server_on(app.state.settings.clone(), buffer.logger(), listener).await;

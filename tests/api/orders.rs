@@ -18,8 +18,7 @@ use crate::support::{Event, Host, RESERVATION_TTL, Rejection, TestApp, entries_o
 
 /// Creates an event of Kofi with sections at these prices, with 100 tickets each.
 async fn create_concert(app: &TestApp, prices: &[f64]) -> Event {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
+    let (_, host) = app.sign_up_with_host("kofi").await;
     event_at(app, &host, prices).await
 }
 
@@ -86,8 +85,7 @@ async fn partly_free_order_waits_for_payment(app: TestApp) {
 
 #[test_on(sqlite, postgres)]
 async fn names_all_invalid_arguments(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
+    let (kofi, host) = app.sign_up_with_host("kofi").await;
     let event = event_at(&app, &host, &[10.0, 10.0]).await;
     let other = event_at(&app, &host, &[10.0]).await;
     let (stalls, balcony) = (&event.sections[0], &event.sections[1]);
@@ -174,8 +172,7 @@ async fn key_without_account_must_name_customer(app: TestApp) {
 
 #[test_on(sqlite, postgres)]
 async fn rejects_tickets_not_on_sale(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
+    let (kofi, host) = app.sign_up_with_host("kofi").await;
     let open = event_at(&app, &host, &[10.0]).await;
     let with = |change: Value| {
         let mut changed = serde_json::to_value(section("VIP", 10.0, 5)).unwrap();

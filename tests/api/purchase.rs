@@ -5,8 +5,7 @@ use crate::support::{Rejection, TestApp, section, test_on, types};
 #[test_on(sqlite, postgres)]
 async fn purchase_from_sign_up_to_admission(app: TestApp) {
     // Kofi creates an event with free and paid sections.
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
+    let (kofi, host) = app.sign_up_with_host("kofi").await;
     let mut event = app.create_draft(&host).await;
     let standing = app.add_section(&event, &section("Standing", 0.0, 100)).await;
     let seats = app.add_section(&event, &section("Seats", 120.0, 50)).await;

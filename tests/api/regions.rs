@@ -50,8 +50,7 @@ async fn update_keeps_omitted_properties(app: TestApp) {
 
 #[test_on(sqlite, postgres)]
 async fn region_is_active_with_future_listed_event(app: TestApp) {
-    let ama = app.sign_up("ama").await;
-    let host = app.create_host(&ama).await;
+    let (ama, host) = app.sign_up_with_host("ama").await;
     let quiet = made(&app, "Volta").await;
     let drafted = app.create_draft(&host).await;
     let event = app.create_listed_event(&host, &[section("Floor", 20.0, 100)]).await;

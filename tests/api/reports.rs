@@ -228,8 +228,7 @@ async fn reports_sales_of_section(app: TestApp) {
 
 #[test_on(sqlite, postgres)]
 async fn rejects_invalid_queries(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
+    let (kofi, host) = app.sign_up_with_host("kofi").await;
     let (event, other) = (create_concert(&app, &host).await, app.create_listed_event(&host, &[section("Gallery", 5.0, 5)]).await);
     let foreign = other.sections[0].clone();
     let id = id_of(&event.sections[0]);

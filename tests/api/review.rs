@@ -39,8 +39,7 @@ async fn contents(app: &TestApp, query: &str) -> Vec<String> {
 
 #[test_on(sqlite, postgres)]
 async fn lists_pending_submissions_oldest_first(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
+    let (kofi, host) = app.sign_up_with_host("kofi").await;
     let (first, second, decided) = (app.create_draft(&host).await, app.create_draft(&host).await, app.create_draft(&host).await);
     submit(&app, &kofi.key, &second.uri).await;
     let venue = add_venue(&app, &kofi.key, "Backyard").await;
@@ -213,8 +212,7 @@ async fn decision_mail_names_content(app: TestApp) {
 
 #[test_on(sqlite, postgres)]
 async fn submission_during_removal_is_created_or_not_found(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
+    let (kofi, host) = app.sign_up_with_host("kofi").await;
     let (category, venue) = (app.create_category().await, app.create_venue().await);
     for round in 0..10 {
         let event = json!({

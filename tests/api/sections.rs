@@ -237,8 +237,7 @@ async fn cancelled_event_is_immutable(app: TestApp) {
 
 #[test_on(sqlite, postgres)]
 async fn deletes_event_while_section_is_added(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
+    let (kofi, host) = app.sign_up_with_host("kofi").await;
     for _ in 0..6 {
         let event = app.create_draft(&host).await;
 
@@ -251,8 +250,7 @@ async fn deletes_event_while_section_is_added(app: TestApp) {
 
 #[test_on(sqlite, postgres)]
 async fn event_has_at_most_hundred_sections(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
+    let (kofi, host) = app.sign_up_with_host("kofi").await;
     let (event, other) = (app.create_draft(&host).await, app.create_draft(&host).await);
     for number in 0..98 {
         app.add_section(&event, &section(&format!("Block {number}"), 20.0, 10)).await;

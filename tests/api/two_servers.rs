@@ -82,8 +82,7 @@ async fn concurrent_payments_have_distinct_ids(app: TestApp) {
 
 #[test_on(two_servers)]
 async fn concurrent_images_have_distinct_ids(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
+    let (kofi, host) = app.sign_up_with_host("kofi").await;
     let (one, other) = (app.create_draft(&host).await, app.create_draft(&host).await);
     align_ids(&app);
     let put = async |event: &str, image: &str| app.put(&kofi.key, event, json!({ "banner": image })).await.status;

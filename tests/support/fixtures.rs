@@ -55,6 +55,13 @@ impl TestApp {
         Host { uri: host.send().await.unwrap().self_.clone(), owner: owner.clone() }
     }
 
+    /// Signs up a user who creates a host.
+    pub async fn sign_up_with_host(&self, name: &str) -> (User, Host) {
+        let owner = self.sign_up(name).await;
+        let host = self.create_host(&owner).await;
+        (owner, host)
+    }
+
     /// Creates a category with the subcategories Jazz and Rock, and returns its URI.
     pub async fn create_category(&self) -> String {
         let name = format!("Music {}", self.state.clock.next_id());
@@ -120,16 +127,14 @@ impl TestApp {
 
     /// Signs up a user who creates a host and lists an event with these sections.
     pub async fn sign_up_host(&self, name: &str, sections: &[types::SectionCreate]) -> (User, Event) {
-        let owner = self.sign_up(name).await;
-        let event = self.create_listed_event(&self.create_host(&owner).await, sections).await;
-        (owner, event)
+        let (owner, host) = self.sign_up_with_host(name).await;
+        (owner, self.create_listed_event(&host, sections).await)
     }
 
     /// Signs up a user who creates a host and a draft of an event.
     pub async fn sign_up_host_with_draft(&self, name: &str) -> (User, Event) {
-        let owner = self.sign_up(name).await;
-        let event = self.create_draft(&self.create_host(&owner).await).await;
-        (owner, event)
+        let (owner, host) = self.sign_up_with_host(name).await;
+        (owner, self.create_draft(&host).await)
     }
 
     /// Signs up Kofi, who lists an event with these sections, and the customer Ama.

@@ -80,8 +80,7 @@ async fn filters_by_host_event_and_status(app: TestApp) {
 
 #[test_on(sqlite, postgres)]
 async fn list_and_get_return_same_representation(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
+    let (kofi, host) = app.sign_up_with_host("kofi").await;
     let (first, second) =
         (app.create_listed_event(&host, &[section("Floor", 20.0, 10)]).await, app.create_listed_event(&host, &[]).await);
     let (zone, other) = (app.create_zone(300, 250).await, app.create_zone(300, 250).await);
@@ -196,8 +195,7 @@ async fn zone_lists_running_advertisements(app: TestApp) {
 
 #[test_on(sqlite, postgres)]
 async fn zone_lists_advertisements_of_listed_events_only(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
+    let (kofi, host) = app.sign_up_with_host("kofi").await;
     let zone = app.create_zone(300, 250).await;
     let mut events = Vec::new();
     for name in ["Listed", "Cancelled", "Withdrawn"] {
@@ -219,8 +217,7 @@ async fn zone_lists_advertisements_of_listed_events_only(app: TestApp) {
 
 #[test_on(sqlite, postgres)]
 async fn zone_does_not_list_advertisements_of_past_events(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
+    let (kofi, host) = app.sign_up_with_host("kofi").await;
     let zone = app.create_zone(300, 250).await;
     for name in ["Soon", "Later"] {
         let event = app.create_listed_event(&host, &[]).await;

@@ -16,8 +16,7 @@ fn uris(page: &Response) -> Vec<&str> {
 
 /// Creates events of Kofi, each with a free section, in order of creation.
 async fn events<const N: usize>(app: &TestApp) -> [Event; N] {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
+    let (_, host) = app.sign_up_with_host("kofi").await;
     let mut events = Vec::new();
     for _ in 0..N {
         events.push(app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await);

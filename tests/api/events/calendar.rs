@@ -90,8 +90,7 @@ async fn change_of_the_venue_is_a_revision(app: TestApp) {
 #[test_on(sqlite, postgres)]
 async fn number_of_changes_is_never_negative(app: TestApp) {
     app.stop_jobs().await;
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
+    let (kofi, host) = app.sign_up_with_host("kofi").await;
     // The clock was ahead by an hour, so the identifier of the event is later than its change.
     app.state.clock.ensure_ids_after(Id(app.state.clock.next_id().0 + 36_000_000));
     let draft = app.create_draft(&host).await;
@@ -104,8 +103,7 @@ async fn number_of_changes_is_never_negative(app: TestApp) {
 
 #[test_on(sqlite, postgres)]
 async fn hostile_texts_stay_within_their_property(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
+    let (kofi, host) = app.sign_up_with_host("kofi").await;
     let mut body = event_body(&app, &host, "Rock, Pop; Soul \\ END:VEVENT é🎷").await;
     let lines_of_text = "One,\nTwo;\r\nEND:VEVENT\rBEGIN:VEVENT\n";
     body["description"] = json!(format!("{lines_of_text}{}", "é".repeat(3000)));

@@ -59,8 +59,7 @@ async fn serves_image_of_event(app: TestApp) {
 
 #[test_on(sqlite, postgres)]
 async fn serves_image_of_draft_at_secret_url_only(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
+    let (kofi, host) = app.sign_up_with_host("kofi").await;
     let mut body = event_body(&app, &host, "Jazz Night").await;
     body["banner"] = PNG.into();
     let created = create(&app, &kofi.key, &body).await;
@@ -137,8 +136,7 @@ async fn blank_image_removes_image(app: TestApp) {
 
 #[test_on(sqlite, postgres)]
 async fn own_url_of_image_changes_nothing(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
+    let (kofi, host) = app.sign_up_with_host("kofi").await;
     let mut body = event_body(&app, &host, "Jazz Night").await;
     body["banner"] = PNG.into();
     let created = create(&app, &kofi.key, &body).await;
@@ -230,8 +228,7 @@ async fn concurrent_uploads_leave_one_image(app: TestApp) {
 
 #[test_on(sqlite, postgres)]
 async fn update_that_loses_title_race_discards_image(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
+    let (kofi, host) = app.sign_up_with_host("kofi").await;
     let mut events = Vec::new();
     for title in ["Jazz Night", "Rock Night"] {
         events.push(create(&app, &kofi.key, &event_body(&app, &host, title).await).await.uri().to_owned());
@@ -258,8 +255,7 @@ async fn update_that_loses_title_race_discards_image(app: TestApp) {
 
 #[test_on(sqlite, postgres)]
 async fn image_uploaded_during_event_deletion_is_discarded(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
+    let (kofi, host) = app.sign_up_with_host("kofi").await;
 
     for round in 0..10 {
         let uri = create(&app, &kofi.key, &event_body(&app, &host, &format!("Night {round}")).await).await.uri().to_owned();

@@ -49,8 +49,7 @@ async fn lists_visible_events_only(app: TestApp) {
 
 #[test_on(sqlite, postgres)]
 async fn published_events_are_public(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
+    let (kofi, host) = app.sign_up_with_host("kofi").await;
     let mut closed = event_body(&app, &host, "Closed").await;
     closed["public"] = false.into();
     let closed = create(&app, &kofi.key, &closed).await.uri().to_owned();
@@ -117,8 +116,7 @@ async fn concurrent_lists_of_host_have_visible_events(app: TestApp) {
 
 #[test_on(sqlite, postgres)]
 async fn events_of_removed_host_are_listed_elsewhere(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
+    let (kofi, host) = app.sign_up_with_host("kofi").await;
     let [listed] = drafts(&app, &host, ["Listed"]).await;
     publish(&app, &host, &listed).await;
     remove_hosts(&app).await;
@@ -168,8 +166,7 @@ async fn finds_title_by_substring(app: TestApp) {
 
 #[test_on(sqlite, postgres)]
 async fn filters_by_status_and_visibility(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
+    let (kofi, host) = app.sign_up_with_host("kofi").await;
     let [listed, waiting, _] = drafts(&app, &host, ["Listed", "Waiting", "Draft"]).await;
     publish(&app, &host, &listed).await;
     app.post_empty(&kofi.key, &format!("{waiting}/submissions")).await;
@@ -189,8 +186,7 @@ async fn filters_by_status_and_visibility(app: TestApp) {
 
 #[test_on(sqlite, postgres)]
 async fn active_events_have_not_ended(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
+    let (kofi, host) = app.sign_up_with_host("kofi").await;
     drafts(&app, &host, ["To Come"]).await;
     let mut past = event_body(&app, &host, "Past").await;
     past["start"] = "2020-01-01T19:00".into();
@@ -230,8 +226,7 @@ async fn sorts_titles_case_insensitively(app: TestApp) {
 
 #[test_on(sqlite, postgres)]
 async fn unpublished_events_are_sorted_last(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
+    let (kofi, host) = app.sign_up_with_host("kofi").await;
     let [second, _, first, _] = drafts(&app, &host, ["Second", "Draft", "First", "Sketch"]).await;
     publish(&app, &host, &first).await;
     publish(&app, &host, &second).await;

@@ -36,8 +36,7 @@ async fn find_in(app: &TestApp, path: &str, key: &str, query: &[(&str, &str)]) -
 
 #[test_on(sqlite, postgres)]
 async fn filters_by_category_venue_and_tag(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
+    let (_, host) = app.sign_up_with_host("kofi").await;
     let (category, venue) = (app.create_category().await, app.create_venue().await);
     let properties = json!({ "category": category, "venue": venue, "tags": ["Live Music", "100%", "CAFE\u{301}"] });
     draft(&app, &host, "Jazz", properties).await;
@@ -66,8 +65,7 @@ async fn filters_by_category_venue_and_tag(app: TestApp) {
 
 #[test_on(sqlite, postgres)]
 async fn filters_by_start(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
+    let (_, host) = app.sign_up_with_host("kofi").await;
     for (title, start) in [("Friday", "2998-12-19T19:00"), ("Saturday", "2998-12-20T19:00")] {
         draft(&app, &host, title, json!({ "start": start, "end": "2998-12-21T02:00" })).await;
     }
@@ -85,8 +83,7 @@ async fn filters_by_start(app: TestApp) {
 
 #[test_on(sqlite, postgres)]
 async fn finds_events_with_all_words(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
+    let (_, host) = app.sign_up_with_host("kofi").await;
     let properties = json!({ "description": "Outdoors, with CAFE\u{301} au lait.", "tags": ["Summer Night"] });
     draft(&app, &host, "Harmattan Jazz", properties).await;
     let properties = json!({ "description": "हिन्दी संगीत, Кино и Straße 東京音楽", "tags": [] });
@@ -117,8 +114,7 @@ async fn finds_events_with_all_words(app: TestApp) {
 
 #[test_on(sqlite, postgres)]
 async fn treats_every_character_as_text(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
+    let (_, host) = app.sign_up_with_host("kofi").await;
     draft(&app, &host, "Not And Or Near", json!({ "description": "☀\u{fe0f}", "tags": ["c++"] })).await;
 
     for search in [
@@ -148,8 +144,7 @@ async fn treats_every_character_as_text(app: TestApp) {
 
 #[test_on(sqlite, postgres)]
 async fn sorts_title_before_tags_before_description(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
+    let (_, host) = app.sign_up_with_host("kofi").await;
     let at = |day: u32, tags: Value, description: &str| json!({ "start": format!("2998-12-{day}T19:00"), "tags": tags, "description": description });
     draft(&app, &host, "Described", at(10, json!([]), "jazz night")).await;
     draft(&app, &host, "Half a Night", at(11, json!(["jazz"]), "-")).await;
@@ -165,8 +160,7 @@ async fn sorts_title_before_tags_before_description(app: TestApp) {
 
 #[test_on(sqlite, postgres)]
 async fn search_leaves_out_past_events(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
+    let (_, host) = app.sign_up_with_host("kofi").await;
     let past = draft(&app, &host, "Past Jazz", json!({ "start": "2020-01-01T19:00", "end": "2020-01-01T23:00" })).await;
     let now = app.state.clock.now();
     let end = now.plus(Duration::from_secs(3600)).to_minutes();
@@ -242,8 +236,7 @@ async fn invalid_finders_are_rejected(app: TestApp) {
 
 #[test_on(sqlite, postgres)]
 async fn search_follows_changes_of_events(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
+    let (kofi, host) = app.sign_up_with_host("kofi").await;
     let event = draft(&app, &host, "Jazz Night", json!({ "description": "Outdoors.", "tags": ["sax"] })).await;
     let found = async |search: &str| find(&app, &[("search", search)]).await.len();
     let tagged = async |tag: &str| find(&app, &[("tag", tag)]).await.len();
@@ -266,8 +259,7 @@ async fn search_follows_changes_of_events(app: TestApp) {
 #[test_on(sqlite, postgres)]
 async fn job_completes_events_of_other_programs(app: TestApp) {
     app.stop_jobs().await;
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
+    let (_, host) = app.sign_up_with_host("kofi").await;
     draft(&app, &host, "Jazz Night", json!({ "tags": ["sax"], "description": "-" })).await;
     draft(&app, &host, "Another", json!({ "tags": ["sax"], "description": "-" })).await;
     app.execute_sql("update events set status = 'Listed'").await;
@@ -292,8 +284,7 @@ async fn job_completes_events_of_other_programs(app: TestApp) {
 #[test_on(sqlite, postgres)]
 async fn finds_all_of_many_events(app: TestApp) {
     app.stop_jobs().await;
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
+    let (_, host) = app.sign_up_with_host("kofi").await;
     draft(&app, &host, "Jazz Night", json!({ "description": "-" })).await;
     app.execute_sql(
         "with recursive g (n) as (select cast(1 as bigint) union all select n + 1 from g where n < 1200)

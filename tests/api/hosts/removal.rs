@@ -123,8 +123,7 @@ async fn removed_host_cannot_create_submit_list_or_sell(app: TestApp) {
 
 #[test_on(sqlite, postgres)]
 async fn existing_events_of_removed_host_can_be_managed(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
+    let (kofi, host) = app.sign_up_with_host("kofi").await;
     let (first, second) =
         (create_concert(&app, &kofi).await, app.create_listed_event(&host, &[section("Floor", 20.0, 10)]).await);
     let (reviewed, draft) = (app.create_draft(&host).await, app.create_draft(&host).await);

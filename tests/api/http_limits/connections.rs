@@ -138,8 +138,7 @@ async fn closes_idle_connection(app: TestApp) {
 
 /// Makes the list of events larger than the buffers of a connection.
 pub(super) async fn create_large_events(app: &TestApp, count: usize) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
+    let (_, host) = app.sign_up_with_host("kofi").await;
     for _ in 0..count {
         app.create_listed_event(&host, &[crate::support::section("Floor", 20.0, 10)]).await;
     }

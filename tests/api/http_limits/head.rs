@@ -66,8 +66,7 @@ async fn rejects_invalid_http_without_body(app: TestApp) {
 
 #[test_on(sqlite, postgres)]
 async fn accepts_longest_query_of_contract(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
+    let (kofi, host) = app.sign_up_with_host("kofi").await;
     for character in ["漢", "𠮷"] {
         let event = app.create_draft(&host).await;
         app.post_empty(&kofi.key, &format!("{}/submissions", event.uri)).await;

@@ -106,8 +106,7 @@ fn cases() -> impl Strategy<Value = Case> {
 
 #[test_on(sqlite, postgres, two_servers)]
 async fn search_finds_what_events_have(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
+    let (_, host) = app.sign_up_with_host("kofi").await;
     let (category, venue) = (app.create_category().await, app.create_venue().await);
     let check = async |case: &Case| {
         let mut events: Vec<ModelEvent> = Vec::new();

@@ -144,8 +144,7 @@ async fn perform_all(app: &TestApp, key: &str, kind: &str, steps: &[Step], creat
 
 #[test_on(sqlite, postgres)]
 async fn every_step_of_an_event(app: TestApp) {
-    let kofi = app.sign_up("kofi").await;
-    let host = app.create_host(&kofi).await;
+    let (kofi, host) = app.sign_up_with_host("kofi").await;
     perform_all(&app, &kofi.key, "event", &EVENT_STEPS, async || {
         let event = app.create_draft(&host).await;
         app.add_section(&event, &section("Lawn", 0.0, 10)).await;
