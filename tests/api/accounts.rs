@@ -185,7 +185,7 @@ async fn date_of_birth_is_from_1900_to_today_of_server(app: TestApp) {
 #[test_on(sqlite, postgres)]
 async fn concurrent_sign_ups_with_same_username_create_one_account(app: TestApp) {
     let ama = app.sign_up("ama").await;
-    app.execute("update accounts set verified = true where number = $1", &ama.number).await;
+    app.execute("update accounts set verified = true where number = $1", ama.number.clone()).await;
     let path = format!("/accounts/{}", ama.number);
     let verified = async |change: Value| app.put(&ama.key, &path, &change).await.body["verified"].clone();
 

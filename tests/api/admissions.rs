@@ -276,10 +276,7 @@ async fn event_that_is_cancelled_while_a_scan_waits_admits_nobody(app: TestApp) 
     let (_, ama, event) = app.create_sale(&[section("Floor", 0.0, 10)]).await;
     let serials = ama.order_free_tickets(&event.sections[0], 1).await;
     let key = redeemer_key(&app, &global_token(&event).await).await;
-    let mut cancellation = app.state.db.begin().await.unwrap();
-    if cancellation.is_postgres() {
-        cancellation.query("select id from tickets for update").execute().await.unwrap();
-    }
+    let mut cancellation = app.begin_with_lock("select id from tickets for update").await;
     cancellation.query("update events set status = 'Cancelled'").execute().await.unwrap();
 
     let (scanned, ()) = join(app.admit(&key, &event, [&serials[0]]), app.commit_when_awaited(cancellation, 1)).await;

@@ -238,10 +238,7 @@ async fn rejects_cancelled_or_past_event(app: TestApp) {
     let (event, cancelled, over) = (app.create_draft(&host).await, app.create_draft(&host).await, app.create_draft(&host).await);
     let zone = app.create_zone(300, 250).await;
     app.end_event(&over).await;
-    let mut tx = app.state.db.begin().await.unwrap();
-    let cancel = tx.query("update events set status = 'Cancelled' where id = $1").bind(cancelled.id.parse::<i64>().unwrap());
-    cancel.execute().await.unwrap();
-    tx.commit().await.unwrap();
+    app.execute("update events set status = 'Cancelled' where id = $1", cancelled.id.parse::<i64>().unwrap()).await;
     let created = create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&zone])).await;
 
     for (event, code) in [(&cancelled, "event.cancelled"), (&over, "event.over")] {

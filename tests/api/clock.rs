@@ -276,10 +276,7 @@ async fn run_while_clock_is_set_back<T>(
     lock_of_table: &'static str,
     job: impl AsyncFnOnce(&Ctx) -> Result<T, Error>,
 ) -> String {
-    let mut lock = app.state.db.begin().await.unwrap();
-    if lock.is_postgres() {
-        lock.query(lock_of_table).execute().await.unwrap();
-    }
+    let lock = app.begin_with_lock(lock_of_table).await;
     app.state.clock.advance(JUMP);
     let step_back = async {
         app.state.clock.rewind(JUMP);
@@ -405,10 +402,7 @@ async fn step_back_keeps_reservations_of_section_that_is_changed(app: TestApp) {
     let day = 24 * HOUR;
 
     for way in ["change", "order", "deletion"] {
-        let mut lock = app.state.db.begin().await.unwrap();
-        if lock.is_postgres() {
-            lock.query("lock table sections in exclusive mode").execute().await.unwrap();
-        }
+        let lock = app.begin_with_lock("lock table sections in exclusive mode").await;
         app.state.clock.advance(day);
         let request = async {
             match way {

@@ -50,7 +50,7 @@ async fn deletion_keeps_account_number_in_ledger(app: TestApp) {
     });
     let path = format!("/accounts/{}", ama.number);
     assert_eq!(app.put(&ama.key, &path, &particulars).await.status, 200);
-    app.execute("update accounts set verified = true where number = $1", &ama.number).await;
+    app.execute("update accounts set verified = true where number = $1", ama.number.clone()).await;
     let order = ama.order(&event.sections[0], 1).await.unwrap();
     app.end_event(&event).await;
 
@@ -194,7 +194,7 @@ async fn deletion_removes_codes_and_mail(app: TestApp) {
     };
     let (reset, kept) = (ask("/resets", &ama).await, ask("/verifications", &esi).await);
     let given_up = "insert into outbox (id, recipient, subject, body, created, attempts, due, failed) select id, 'AMA@example.com', '', '', 0, 8, null, 1 from accounts where number = $1";
-    app.execute(given_up, &ama.number).await;
+    app.execute(given_up, ama.number.clone()).await;
 
     assert_eq!(app.remove(&ama.key, &ama).await.status, 204);
 

@@ -150,7 +150,7 @@ async fn order_that_cannot_be_returned_does_not_stop_the_others(app: TestApp) {
     cancel(&app, &event).await;
     let uri = start(&app, &kofi.key, &event).await.uri().to_owned();
     // A ticket of an open transfer that is not Pending is a failure of the server.
-    app.execute("update tickets set status = 'Issued' where serial = $1", &serials[0]).await;
+    app.execute("update tickets set status = 'Issued' where serial = $1", serials[0].clone()).await;
 
     run_job(&app).await;
 
@@ -161,7 +161,7 @@ async fn order_that_cannot_be_returned_does_not_stop_the_others(app: TestApp) {
     run_job(&app).await;
     assert_eq!(app.read(&uri).await, run, "it fails again");
 
-    app.execute("update tickets set status = 'Pending' where serial = $1", &serials[0]).await;
+    app.execute("update tickets set status = 'Pending' where serial = $1", serials[0].clone()).await;
     run_job(&app).await;
     assert_eq!(app.read(&uri).await, run, "it has a pause");
     app.advance_clock(Duration::from_secs(10 * 60));

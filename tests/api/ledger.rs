@@ -297,11 +297,8 @@ async fn migration_records_earlier_payments(app: TestApp) {
     app.cancel_order(&ama.key, &owed).await;
     let before = whole_ledger(&app).await;
     assert_eq!(before.iter().filter(|entry| entry.1 == "Refund").count(), 3, "one of two hosts, one of one");
-    let mut tx = app.state.db.begin().await.unwrap();
-    let update =
-        tx.query("update payments set status = 'Refunding' where order_id = $1").bind(id_of(&owed).parse::<i64>().unwrap());
-    update.execute().await.unwrap();
-    tx.commit().await.unwrap();
+    let order = id_of(&owed).parse::<i64>().unwrap();
+    app.execute("update payments set status = 'Refunding' where order_id = $1", order).await;
     for table in [
         "drop table transaction_shares",
         "drop table transactions",

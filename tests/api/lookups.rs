@@ -71,7 +71,7 @@ async fn response_echoes_request(app: TestApp) {
 #[test_on(sqlite, postgres)]
 async fn finds_deactivated_account(app: TestApp) {
     let ama = app.sign_up("ama").await;
-    app.execute("update accounts set activated = false where number = $1", &ama.number).await;
+    app.execute("update accounts set activated = false where number = $1", ama.number.clone()).await;
 
     assert!(app.is_found("ama", json!("customer")).await);
 }

@@ -152,7 +152,7 @@ async fn reset_for_former_email_is_rejected(app: TestApp) {
 #[test_on(sqlite, postgres)]
 async fn reset_does_not_activate_account(app: TestApp) {
     let ama = app.sign_up("ama").await;
-    app.execute("update accounts set activated = false where number = $1", &ama.number).await;
+    app.execute("update accounts set activated = false where number = $1", ama.number.clone()).await;
     let (uri, code) = app.request_code("/resets", "ama@example.com", 1).await;
 
     let reset = app.submit_code(&uri, json!({ "code": code, "password": NEW })).await;

@@ -402,10 +402,7 @@ async fn change_without_stored_response_is_rolled_back(app: TestApp) {
 /// Sends a request twice at once, while the test holds a lock that its change needs. Returns the response to the one that is
 /// rejected as in progress, and to the other.
 async fn send_twice(app: &TestApp, send: impl AsyncFn() -> Response) -> (Response, Response) {
-    let mut lock = app.state.db.begin().await.unwrap();
-    if lock.is_postgres() {
-        lock.query("lock table idempotency in exclusive mode").execute().await.unwrap();
-    }
+    let lock = app.begin_with_lock("lock table idempotency in exclusive mode").await;
     match select(Box::pin(send()), Box::pin(send())).await {
         Either::Left((rejected, other)) | Either::Right((rejected, other)) => {
             drop(lock);

@@ -12,13 +12,6 @@ impl TestApp {
         Ok(session.send().await?.into_inner())
     }
 
-    /// Executes a statement with an account's number, for states that no operation creates.
-    pub async fn execute(&self, sql: &'static str, number: &str) {
-        let mut tx = self.state.db.begin().await.unwrap();
-        assert_eq!(tx.query(sql).bind(number.to_owned()).rows_affected().await.unwrap(), 1);
-        tx.commit().await.unwrap();
-    }
-
     async fn deactivate(&self, user: &User) {
         assert_eq!(self.toggle(&user.number).await.body["activated"], false);
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use boxoffice::bootstrap::{self, InitialCredentials};
 use boxoffice::kernel::auth::{PasswordCost, PasswordSettings};
-use boxoffice::kernel::db::{Db, DbRow, Scalar, Tx};
+use boxoffice::kernel::db::{Db, DbRow, Param, Scalar, Tx};
 use boxoffice::kernel::settings::{
     FeeSchedule, LimitSettings, MailSettings, MailTransportSettings, MediaLocation, RetentionSettings, Settings,
 };
@@ -225,6 +225,22 @@ impl TestApp {
         let mut tx = self.state.db.begin().await.unwrap();
         tx.query(sql).execute().await.unwrap();
         tx.commit().await.unwrap();
+    }
+
+    /// Executes a statement with this value, which changes one row.
+    pub async fn execute(&self, sql: &'static str, value: impl for<'q> Param<'q>) {
+        let mut tx = self.state.db.begin().await.unwrap();
+        assert_eq!(tx.query(sql).bind(value).rows_affected().await.unwrap(), 1);
+        tx.commit().await.unwrap();
+    }
+
+    /// Begins a transaction that others wait for. SQLite has one writer at a time; on PostgreSQL, this statement takes the locks.
+    pub async fn begin_with_lock(&self, sql: &'static str) -> Tx {
+        let mut tx = self.state.db.begin().await.unwrap();
+        if tx.is_postgres() {
+            tx.query(sql).execute().await.unwrap();
+        }
+        tx
     }
 
     /// Reads a value from the database that no operation returns.

@@ -243,10 +243,7 @@ async fn key_that_is_revoked_meanwhile_changes_nothing(app: TestApp) {
     let path = format!("/accounts/{}", ama.number);
     let passwords = ["correct horse", "battery staple"];
     let change = async |key: &str, password: &str| app.put(key, &path, json!({ "password": password })).await;
-    let mut lock = app.state.db.begin().await.unwrap();
-    if lock.is_postgres() {
-        lock.query("select id from accounts where username = 'ama' for update").execute().await.unwrap();
-    }
+    let lock = app.begin_with_lock("select id from accounts where username = 'ama' for update").await;
 
     let changes = join(change(&ama.key, passwords[0]), change(&other.key, passwords[1]));
     let ((first, second), ()) = join(changes, app.commit_when_awaited(lock, 2)).await;

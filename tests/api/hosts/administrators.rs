@@ -123,7 +123,7 @@ async fn last_administrator_cannot_be_removed(app: TestApp) {
     let toggle = async |user: &User| app.post_empty(&app.staff.key, &format!("/accounts/{}/toggles", user.number)).await.status;
     assert_eq!(toggle(&yaw).await, 200);
     assert_eq!(rejection(&remove(&app, &ama.key, &uri, &ama.number).await), (409, "administrator.last"), "he can't act for it");
-    app.execute("update accounts set activated = true, guest = true where number = $1", &yaw.number).await;
+    app.execute("update accounts set activated = true, guest = true where number = $1", yaw.number.clone()).await;
     assert_eq!(
         rejection(&remove(&app, &ama.key, &uri, &ama.number).await),
         (409, "administrator.last"),
@@ -215,10 +215,7 @@ async fn staff_appoint_administrator_if_none_is_left(app: TestApp) {
 /// Sends a request of Kofi, and removes him from all hosts' administrators while it waits for rows that a transaction has locked. Requires
 /// that it is rejected, and has Ama appoint him again.
 async fn assert_rejected_after_removal(app: &TestApp, lock: &'static str, call: &Call, (ama, host): (&User, &str), kofi: &User) {
-    let mut removal = app.state.db.begin().await.unwrap();
-    if removal.is_postgres() {
-        removal.query(lock).execute().await.unwrap();
-    }
+    let mut removal = app.begin_with_lock(lock).await;
     let remove = "delete from host_administrators where account_id = (select id from accounts where username = 'kofi')";
     removal.query(remove).execute().await.unwrap();
 

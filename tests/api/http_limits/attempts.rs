@@ -418,7 +418,7 @@ async fn mails_beyond_a_limit_are_logged(app: TestApp) {
 async fn mails_about_gifts_and_their_returns_are_limited(app: TestApp) {
     app.stop_jobs().await;
     let (kofi, ama, event) = app.create_sale(&[section("Floor", 50.0, 100)]).await;
-    app.execute("update accounts set verified = true where number = $1", &ama.number).await;
+    app.execute("update accounts set verified = true where number = $1", ama.number.clone()).await;
     let gift = json!({ "account": ama.number, "items": { &event.sections[0]: 1 } });
 
     for _ in 0..21 {
@@ -450,7 +450,7 @@ async fn mails_about_free_orders_are_limited_until_the_address_is_verified(app: 
     assert_eq!(given.status, 201);
     assert_eq!(mails().await, 20);
 
-    app.execute("update accounts set verified = true where number = $1", &ama.number).await;
+    app.execute("update accounts set verified = true where number = $1", ama.number.clone()).await;
     ama.order_free_tickets(&event.sections[0], 1).await;
     assert_eq!(mails().await, 21);
 }

@@ -55,10 +55,7 @@ async fn requests_beyond_the_limit_are_refused_at_once(app: TestApp) {
         slow.push(connection);
     }
     assert_eq!(time(&app, &server).await.status, 200, "clients that are still sending don't count");
-    let mut blocking = app.state.db.begin().await.unwrap();
-    if blocking.is_postgres() {
-        blocking.query("lock table accounts in exclusive mode").execute().await.unwrap();
-    }
+    let blocking = app.begin_with_lock("lock table accounts in exclusive mode").await;
     let sign_up = async |name: &str| {
         let body = json!({ "username": name, "email": format!("{name}@example.com"), "password": PASSWORD });
         loop {

@@ -99,10 +99,7 @@ async fn unissued_tickets_are_named_and_none_is_offered(app: TestApp) {
 #[test_on(sqlite, postgres)]
 async fn recipient_must_be_active_account(app: TestApp) {
     let fixture = create_fixture(&app, 1).await;
-    let mut tx = app.state.db.begin().await.unwrap();
-    let deactivate = tx.query("update accounts set activated = false where number = $1").bind(fixture.esi.number.clone());
-    assert_eq!(deactivate.rows_affected().await.unwrap(), 1);
-    tx.commit().await.unwrap();
+    app.execute("update accounts set activated = false where number = $1", fixture.esi.number.clone()).await;
     let before = tables(&app).await;
 
     let rejected = offer(&app, &fixture.ama.key, &fixture.esi, &fixture.serials).await;
