@@ -22,6 +22,12 @@ fn admitted(response: &Response) -> Vec<&str> {
     admissions.iter().map(|admission| admission["ticket"].as_str().unwrap()).collect()
 }
 
+/// Returns the refused serials in a response, with their reasons.
+fn reasons(response: &Response) -> Vec<(&str, &str)> {
+    let refused = response.body["refused"].as_array().unwrap_or_else(|| panic!("{response:?}"));
+    refused.iter().map(|ticket| (ticket["serial"].as_str().unwrap(), ticket["reason"].as_str().unwrap())).collect()
+}
+
 #[test_on(sqlite, postgres)]
 async fn admits_tickets_in_serial_order(app: TestApp) {
     let (_, ama, event) = app.create_sale(&[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;

@@ -9,12 +9,8 @@ use boxoffice::kernel::types::money::Money;
 use serde_json::{Value, json};
 
 use crate::support::{
-    RESERVATION_TTL, TestApp, User, card_payment, entries_of, id_of, partial_card_payment, rejection, section, test_on,
+    RESERVATION_TTL, TestApp, User, card_payment, entries_of, entry, id_of, partial_card_payment, rejection, section, test_on,
 };
-
-fn entry(kind: &str, amount: f64, fees: f64) -> (String, f64, f64) {
-    (kind.to_owned(), amount, fees)
-}
 
 /// Ama's order of one ticket at 100.00 and a free one of Kofi's host, and two tickets at 30.00 of Esi's: 163.97 with fees.
 struct MixedOrder {

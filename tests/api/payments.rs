@@ -14,16 +14,12 @@ use tokio::time::timeout;
 
 use super::failures::LogBuffer;
 use crate::support::{
-    ANY_PORT, RESERVATION_TTL, Rejection, TestApp, card_payment, fetch_url, id_of, partial_card_payment, rejection, section,
-    test_on, wait_until,
+    ANY_PORT, RESERVATION_TTL, Rejection, TestApp, card_payment, fetch_url, id_of, paid, partial_card_payment, rejection,
+    section, test_on, wait_until,
 };
 
 async fn status(app: &TestApp, order: &str) -> String {
     app.read(order).await["status"].as_str().unwrap().to_owned()
-}
-
-fn is(amount: f64, status: &str) -> (f64, String) {
-    (amount, status.to_owned())
 }
 
 #[test_on(sqlite, postgres)]
@@ -76,7 +72,7 @@ async fn order_is_paid_in_parts(app: TestApp) {
 
     assert_eq!(rest.body["amount"], 100.0);
     assert_eq!(status(&app, &order).await, "Fulfilled");
-    assert_eq!(app.payments(&order).await, [is(3.98, "Confirmed"), is(100.0, "Confirmed"), is(100.0, "Confirmed")]);
+    assert_eq!(app.payments(&order).await, [paid(3.98, "Confirmed"), paid(100.0, "Confirmed"), paid(100.0, "Confirmed")]);
     assert_eq!(app.gateway.total(), 103.98);
 }
 
@@ -147,13 +143,13 @@ async fn declined_payment_keeps_order_open(app: TestApp) {
     let declined = app.pay(&ama.key, &order, json!({ "method": "card", "token": "tok_decline", "amount": 50 })).await;
 
     assert_eq!(rejection(&declined), (402, "payment.declined"));
-    assert_eq!(app.payments(&order).await, [is(50.0, "Declined")]);
+    assert_eq!(app.payments(&order).await, [paid(50.0, "Declined")]);
     let payment = &app.read(&format!("{order}/payments")).await["entries"][0];
     assert_eq!(payment["reference"], "");
     assert_eq!(status(&app, &order).await, "Placed");
     assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (0, 2));
     assert_eq!(app.pay(&ama.key, &order, card_payment()).await.body["amount"], 203.98);
-    assert_eq!(app.payments(&order).await, [is(50.0, "Declined"), is(203.98, "Confirmed")]);
+    assert_eq!(app.payments(&order).await, [paid(50.0, "Declined"), paid(203.98, "Confirmed")]);
 }
 
 #[test_on(sqlite, postgres)]
@@ -200,7 +196,7 @@ async fn failed_cancellation_is_retried(app: TestApp) {
     app.expire_due().await;
 
     assert_eq!(app.gateway.total(), 203.98, "only one of two charges is kept");
-    assert_eq!(app.payments(&order).await, [is(203.98, "Confirmed")]);
+    assert_eq!(app.payments(&order).await, [paid(203.98, "Confirmed")]);
 }
 
 #[test_on(sqlite, postgres)]
@@ -220,7 +216,7 @@ async fn response_is_sent_while_gateway_hangs(app: TestApp) {
     assert_eq!(app.pay(&ama.key, &order, card_payment()).await.status, 201);
     app.expire_due().await;
     assert_eq!(app.gateway.total(), 203.98, "only one of two charges is kept");
-    assert_eq!(app.payments(&order).await, [is(203.98, "Confirmed")]);
+    assert_eq!(app.payments(&order).await, [paid(203.98, "Confirmed")]);
 }
 
 #[test_on(sqlite, postgres)]
@@ -327,7 +323,7 @@ async fn expiry_refunds_payments(app: TestApp) {
     app.expire_due().await;
 
     assert_eq!(status(&app, &order).await, "Timed Out");
-    assert_eq!(app.payments(&order).await, [is(50.0, "Refunded")]);
+    assert_eq!(app.payments(&order).await, [paid(50.0, "Refunded")]);
     assert_eq!(app.gateway.total(), 0.0);
     assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (0, 10));
 }
@@ -344,11 +340,11 @@ async fn failed_refund_is_retried(app: TestApp) {
 
     assert_eq!((cancelled.status, &cancelled.body["status"]), (200, &json!("Cancelled")));
     assert_eq!(step().await, 0);
-    assert_eq!(app.payments(&order).await, [is(50.0, "Confirmed")], "it is not back yet");
+    assert_eq!(app.payments(&order).await, [paid(50.0, "Confirmed")], "it is not back yet");
     assert_eq!(app.gateway.total(), 50.0);
     app.gateway.reject_refunds(false);
     assert_eq!((step().await, step().await), (1, 0));
-    assert_eq!(app.payments(&order).await, [is(50.0, "Refunded")]);
+    assert_eq!(app.payments(&order).await, [paid(50.0, "Refunded")]);
     assert_eq!(app.gateway.total(), 0.0);
 }
 
@@ -400,7 +396,7 @@ async fn payment_of_crashed_server_is_cancelled(app: TestApp) {
     app.advance_clock(Duration::from_secs(180));
     app.expire_due().await;
     assert_eq!(app.gateway.total(), 3.98);
-    assert_eq!(app.payments(&order).await, [is(3.98, "Confirmed")]);
+    assert_eq!(app.payments(&order).await, [paid(3.98, "Confirmed")]);
     assert_eq!(app.pay(&ama.key, &order, card_payment()).await.body["amount"], 200.0);
     assert_eq!(status(&app, &order).await, "Fulfilled");
 }
@@ -429,7 +425,7 @@ async fn cancellation_after_refund_returns_nothing(app: TestApp) {
     let (late, (), ()) = join3(pays, gives_up, responses).await;
 
     assert_eq!(rejection(&late), (409, "order.not-open"));
-    assert_eq!((app.gateway.total(), app.payments(&order).await), (0.0, vec![is(203.98, "Refunded")]));
+    assert_eq!((app.gateway.total(), app.payments(&order).await), (0.0, vec![paid(203.98, "Refunded")]));
     assert_eq!(app.pay(&ama.key, &order, card_payment()).await.status, 201);
     assert_eq!((app.gateway.total(), status(&app, &order).await), (203.98, "Fulfilled".into()));
 }
@@ -475,5 +471,5 @@ async fn payment_completes_after_client_disconnects(app: TestApp) {
     app.gateway.unblock();
 
     wait_until(async || status(&app, &order).await == "Fulfilled").await;
-    assert_eq!((app.gateway.charge_count(), app.payments(&order).await), (1, vec![is(203.98, "Confirmed")]));
+    assert_eq!((app.gateway.charge_count(), app.payments(&order).await), (1, vec![paid(203.98, "Confirmed")]));
 }

@@ -6,7 +6,9 @@ mod voids;
 use boxoffice::kernel::settings::{FeeSchedule, Settings};
 use serde_json::{Value, json};
 
-use crate::support::{Client, Event, TestApp, User, card_payment, partial_card_payment, rejection, section, test_on, types};
+use crate::support::{
+    Client, Event, TestApp, User, card_payment, entry, paid, partial_card_payment, rejection, section, test_on, types,
+};
 
 /// Ama's paid order of two tickets at 100.00 and one at 30.00: 234.97 with fees.
 struct OrderFixture {
@@ -46,14 +48,6 @@ async fn statuses(app: &TestApp, user: &User) -> Vec<String> {
 /// Returns the type, the number of tickets, the reason and the account of every revocation.
 async fn revocations(app: &TestApp) -> Vec<(String, i64, String, Option<i64>)> {
     app.rows("select type, tickets, reason, account_id from revocations order by id").await
-}
-
-fn entry(kind: &str, amount: f64, fees: f64) -> (String, f64, f64) {
-    (kind.to_owned(), amount, fees)
-}
-
-fn paid(amount: f64, status: &str) -> (f64, String) {
-    (amount, status.to_owned())
 }
 
 #[test_on(sqlite, postgres)]

@@ -29,10 +29,6 @@ fn mock() -> MockServer {
     MockServer::start(MockSettings::default())
 }
 
-fn stateful_mock() -> MockServer {
-    MockServer::start(MockSettings { is_stateful: true, ..MockSettings::default() })
-}
-
 /// Returns the facts about the platform's server.
 fn builtin_server() -> BuiltinServer {
     builtin_document().unwrap().server
@@ -121,7 +117,7 @@ async fn mock_with_fixtures_conforms_to_contract() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn stateful_mock_conforms_to_contract() {
-    let mock = stateful_mock();
+    let mock = MockServer::start_stateful();
     let mut comparison = comparison(&mock, None).await;
     comparison.target.create_fixtures(&comparison.contract, 1, &comparison.selected).await.unwrap();
 

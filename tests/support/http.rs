@@ -256,6 +256,12 @@ pub fn texts<'a>(page: &'a Value, property: &str) -> Vec<&'a str> {
     entries_of(page).iter().map(|entry| entry[property].as_str().unwrap()).collect()
 }
 
+/// Returns the URIs of the entries of a page.
+pub fn uris(page: &Response) -> Vec<&str> {
+    assert_eq!(page.status, 200, "{}", page.body);
+    texts(&page.body, "self")
+}
+
 /// Returns a socket that keeps a port and refuses connections until it listens.
 pub fn refusing_socket() -> TcpSocket {
     let socket = TcpSocket::new_v4().unwrap();

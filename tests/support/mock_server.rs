@@ -25,6 +25,11 @@ impl MockServer {
         Self::with_contract(boxoffice::contract::load().unwrap(), settings)
     }
 
+    /// Starts a mock of the platform's contract that stores resources.
+    pub fn start_stateful() -> Self {
+        Self::start(MockSettings { is_stateful: true, ..MockSettings::default() })
+    }
+
     /// Starts a mock of any document.
     pub fn of(document: Value, settings: MockSettings) -> Self {
         Self::with_contract(Arc::new(Contract::new(document).unwrap()), settings)

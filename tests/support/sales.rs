@@ -164,3 +164,13 @@ pub fn card_payment() -> Value {
 pub fn partial_card_payment(amount: f64) -> Value {
     json!({ "method": "card", "token": "tok_approve", "amount": amount })
 }
+
+/// Builds a payment as `TestApp::payments` returns it.
+pub fn paid(amount: f64, status: &str) -> (f64, String) {
+    (amount, status.to_owned())
+}
+
+/// Builds an entry of the ledger as `TestApp::transactions` returns it.
+pub fn entry(kind: &str, amount: f64, fees: f64) -> (String, f64, f64) {
+    (kind.to_owned(), amount, fees)
+}

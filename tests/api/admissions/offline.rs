@@ -9,6 +9,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
+use super::reasons;
 use crate::support::{Event, Response, TestApp, User, entries_of, rejection, section, test_on};
 use crate::tickets::set_status;
 use crate::tokens::{create_token, global_token, redeemer_key};
@@ -28,12 +29,6 @@ async fn conflicts(app: &TestApp, key: &str, event: &Event, device: &str) -> Vec
     let path = format!("{}/admission-conflicts?device={}", event.uri, device.replace(' ', "%20"));
     let response = app.get(key, &path).await;
     entries_of(&response.body).to_vec()
-}
-
-/// Returns the reasons in a response by serial.
-fn reasons(response: &Response) -> Vec<(&str, &str)> {
-    let refused = response.body["refused"].as_array().unwrap_or_else(|| panic!("{response:?}"));
-    refused.iter().map(|ticket| (ticket["serial"].as_str().unwrap(), ticket["reason"].as_str().unwrap())).collect()
 }
 
 #[test_on(sqlite, postgres)]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::admitted;
+use super::{admitted, reasons};
 use crate::support::{Event, Response, TestApp, rejection, section, test_on};
 use crate::tickets::set_status;
 use crate::tokens::{create_token, global_token, redeemer_key};
@@ -12,12 +12,6 @@ use crate::tokens::{create_token, global_token, redeemer_key};
 /// Scans these serials.
 async fn scan(app: &TestApp, key: &str, event: &Event, serials: &[&str]) -> Response {
     app.post(key, &format!("{}/scans", event.uri), json!({ "serials": serials })).await
-}
-
-/// Returns the refused serials in a response, with their reasons.
-fn refused(response: &Response) -> Vec<(&str, &str)> {
-    let refused = response.body["refused"].as_array().unwrap_or_else(|| panic!("{response:?}"));
-    refused.iter().map(|ticket| (ticket["serial"].as_str().unwrap(), ticket["reason"].as_str().unwrap())).collect()
 }
 
 #[test_on(sqlite, postgres)]
@@ -46,7 +40,7 @@ async fn refusal_has_reason_for_each_serial(app: TestApp) {
     ];
     for response in [by_admission, by_scan] {
         assert_eq!(rejection(&response), (400, "admission.none"));
-        assert_eq!(refused(&response), expected, "each once, in the order of the request");
+        assert_eq!(reasons(&response), expected, "each once, in the order of the request");
         assert_eq!(response.body["error"], "None of these tickets can be admitted.");
         assert_eq!(response.body["fields"][0]["name"], "serials");
         assert!(response.body["refused"][4]["admission"].is_null(), "the admission to another section stays hidden");
@@ -66,7 +60,7 @@ async fn scan_reports_admitted_and_refused_tickets(app: TestApp) {
     let serials: Vec<&Value> =
         response.body["admitted"].as_array().unwrap().iter().map(|admission| &admission["ticket"]).collect();
     assert_eq!(serials, [&json!(good)]);
-    assert_eq!(refused(&response), [(pending.as_str(), "pending"), ("scribble", "unknown")]);
+    assert_eq!(reasons(&response), [(pending.as_str(), "pending"), ("scribble", "unknown")]);
     let list = app.read(&format!("{}/admissions", event.uri)).await;
     assert_eq!(list["entries"], response.body["admitted"]);
     // The other operation still returns a plain array.
@@ -96,7 +90,7 @@ async fn refusal_shows_earlier_admission(app: TestApp) {
             "tokenName": "",
         })
     };
-    assert_eq!(refused(&again), [(by_gate.as_str(), "redeemed"), (by_host.as_str(), "redeemed")]);
+    assert_eq!(reasons(&again), [(by_gate.as_str(), "redeemed"), (by_host.as_str(), "redeemed")]);
     assert_eq!(again.body["refused"][0]["admission"], earlier(&first, "Yaw", "Gate A", json!(token.self_)));
     assert_eq!(again.body["refused"][1]["admission"], earlier(&second, &kofi.number, "", Value::Null));
 }
@@ -107,12 +101,12 @@ async fn replaced_ticket_is_void(app: TestApp) {
     let esi = app.sign_up("esi").await;
     let copy = ama.order_free_tickets(&event.sections[0], 1).await.remove(0);
     let transfer = app.post(&ama.key, "/transfers", json!({ "recipient": esi.number, "tickets": [copy] })).await;
-    assert_eq!(refused(&app.admit(&kofi.key, &event, [&copy]).await), [(copy.as_str(), "pending")]);
+    assert_eq!(reasons(&app.admit(&kofi.key, &event, [&copy]).await), [(copy.as_str(), "pending")]);
 
     let claim = format!("{}/claims", transfer.uri());
     assert_eq!(app.post_empty(&esi.key, &claim).await.status, 200);
 
-    assert_eq!(refused(&app.admit(&kofi.key, &event, [&copy]).await), [(copy.as_str(), "void")]);
+    assert_eq!(reasons(&app.admit(&kofi.key, &event, [&copy]).await), [(copy.as_str(), "void")]);
 }
 
 #[test_on(sqlite, postgres)]
@@ -124,7 +118,7 @@ async fn cancelled_event_is_reason_for_each_serial(app: TestApp) {
 
     for response in [app.admit(&key, &event, [&ticket, "x", "x"]).await, scan(&app, &key, &event, &[&ticket, "x"]).await] {
         assert_eq!(rejection(&response), (400, "admission.none"));
-        assert_eq!(refused(&response), [(ticket.as_str(), "event-cancelled"), ("x", "event-cancelled")]);
+        assert_eq!(reasons(&response), [(ticket.as_str(), "event-cancelled"), ("x", "event-cancelled")]);
     }
 }
 
@@ -138,8 +132,8 @@ async fn serials_are_compared_without_case(app: TestApp) {
     let again = app.admit(&kofi.key, &event, [&lower, &ticket]).await;
 
     assert_eq!(response.body["admitted"][0]["ticket"], ticket);
-    assert_eq!(refused(&response), [("scribble", "unknown")], "both are the same ticket");
-    assert_eq!(refused(&again), [(lower.as_str(), "redeemed")], "as the client sent it");
+    assert_eq!(reasons(&response), [("scribble", "unknown")], "both are the same ticket");
+    assert_eq!(reasons(&again), [(lower.as_str(), "redeemed")], "as the client sent it");
     let list = app.get(&kofi.key, &format!("{}/admissions?ticket={lower}", event.uri)).await;
     assert_eq!(admitted(&list), [&ticket]);
 }

@@ -2,16 +2,11 @@
 
 use serde_json::json;
 
-use crate::support::{Event, Response, TestApp, section, test_on, texts};
+use crate::support::{Event, Response, TestApp, section, test_on, uris};
 use crate::tickets::set_status;
 
 async fn get(app: &TestApp, key: &str, number: &str, query: &str) -> Response {
     app.get(key, &format!("/accounts/{number}/events?{query}")).await
-}
-
-fn uris(page: &Response) -> Vec<&str> {
-    assert_eq!(page.status, 200, "{}", page.body);
-    texts(&page.body, "self")
 }
 
 /// Creates events of Kofi, each with a free section, in order of creation.

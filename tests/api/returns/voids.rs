@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::{OrderFixture, create_order, entry, offer, paid, revocations, statuses, wallet};
-use crate::support::{TestApp, rejection, test_on};
+use super::{OrderFixture, create_order, offer, revocations, statuses, wallet};
+use crate::support::{TestApp, entry, paid, rejection, test_on};
 
 #[test_on(sqlite, postgres)]
 async fn void_refunds_nothing(app: TestApp) {

@@ -4,16 +4,10 @@ use futures::future::join_all;
 use serde_json::json;
 
 use super::{Fixture, claim, create_fixture, offer, read, reject};
-use crate::support::{Response, TestApp, User, entries_of, id_of, rejection, section, test_on, texts, types};
+use crate::support::{Response, TestApp, User, entries_of, id_of, rejection, section, test_on, types, uris};
 
 async fn list(app: &TestApp, user: &User, query: &str) -> Response {
     app.get(&user.key, &format!("/accounts/{}/transfers{query}", user.number)).await
-}
-
-/// Returns the URIs of the transfers on a page.
-fn uris(page: &Response) -> Vec<&str> {
-    assert_eq!(page.status, 200, "{}", page.body);
-    texts(&page.body, "self")
 }
 
 #[test_on(sqlite, postgres)]

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::planted_fault::Change::{Answer, Around, Bare, Body, Closed, Header, Remove, Set, Status, Truncated, Twice};
 use super::planted_fault::On::{Never, Other, Query, Rejection, Success, UnknownPath};
 use super::planted_fault::{Change, On, planted_fault};
-use super::{builtin_server, comparison, mock, proxy, stateful_mock, target};
+use super::{builtin_server, comparison, mock, proxy, target};
 use crate::support::{CONTRACT, MockServer};
 
 /// The operation under test, the changed responses, the change, the check that finds it, and a part of the finding's text.
@@ -223,7 +223,7 @@ async fn every_difference_from_reference_is_found() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn missing_persistence_is_found() {
-    let mock = stateful_mock();
+    let mock = MockServer::start_stateful();
     for (operation, changed, on, change, text) in UNKEPT {
         let mut comparison = comparison(&mock, None).await;
         comparison.selected = BTreeSet::from([operation.to_owned()]);

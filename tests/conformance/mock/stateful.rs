@@ -9,13 +9,9 @@ use serde_json::{Value, json};
 use super::{header, requests};
 use crate::support::{Client, MockServer, Rejection, id_of, mock_request as request};
 
-fn stateful() -> MockServer {
-    MockServer::start(MockSettings { is_stateful: true, ..MockSettings::default() })
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn creates_reads_lists_updates_and_deletes_region() {
-    let mock = stateful();
+    let mock = MockServer::start_stateful();
     let client = Client::connect(&mock.server.base_url, "any").unwrap();
 
     let created = client.region_create().body_map(|body| body.name("Ashanti").country("Ghana")).send().await.unwrap();
@@ -36,7 +32,7 @@ async fn creates_reads_lists_updates_and_deletes_region() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn examples_can_be_read() {
-    let mock = stateful();
+    let mock = MockServer::start_stateful();
     let mut read = 0;
     for (operation, request) in requests(&mock.contract).into_iter().filter(|(operation, _)| operation.method == "GET") {
         let reply = mock.send(&request).await;
@@ -52,7 +48,7 @@ async fn examples_can_be_read() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nested_examples_can_be_read() {
-    let mock = stateful();
+    let mock = MockServer::start_stateful();
     // The sender of a transfer, an entry of an account's transfers, and a section of an event.
     for path in ["/accounts/GH-8T3NB6XR", "/transfers/17637816000001", "/sections/17637000000061"] {
         let reply = mock.send(&request("GET", path)).await;
@@ -63,7 +59,7 @@ async fn nested_examples_can_be_read() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nested_resource_has_path_of_parent() {
-    let mock = stateful();
+    let mock = MockServer::start_stateful();
     let create = request("POST", "/accounts");
     let body = json!({ "username": "esi.addo", "password": "Kpanlogo-1987", "email": "esi@example.com" });
     let account = mock.send(&create.with_json(&body)).await.json()["self"].as_str().unwrap().to_owned();
@@ -81,7 +77,7 @@ async fn nested_resource_has_path_of_parent() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_response_still_conforms() {
-    let mock = stateful();
+    let mock = MockServer::start_stateful();
     // Deletions last, and nested resources before their parents.
     let mut requests = requests(&mock.contract);
     requests.sort_by_key(|(operation, _)| (operation.method == "DELETE", std::cmp::Reverse(operation.path.len())));
@@ -94,7 +90,7 @@ async fn every_response_still_conforms() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_collection_stores_posted_items() {
-    let mock = stateful();
+    let mock = MockServer::start_stateful();
     let mut kept = 0;
     for (operation, request) in requests(&mock.contract) {
         let is_collection = mock.contract.operations().any(|item| {
@@ -135,7 +131,7 @@ async fn every_collection_stores_posted_items() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn deleting_item_deletes_nested_items() {
-    let mock = stateful();
+    let mock = MockServer::start_stateful();
     let (_, create) = requests(&mock.contract).into_iter().find(|(operation, _)| operation.id == "event_create").unwrap();
     let event = mock.send(&create).await.json()["self"].as_str().unwrap().to_owned();
     let (_, create) = requests(&mock.contract).into_iter().find(|(operation, _)| operation.id == "event_token_create").unwrap();
@@ -155,7 +151,7 @@ async fn deleting_item_deletes_nested_items() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn lists_in_pages() {
-    let mock = stateful();
+    let mock = MockServer::start_stateful();
     for number in 0..5 {
         let create = request("POST", "/regions").with_json(&json!({ "name": format!("Region {number}"), "country": "Ghana" }));
         assert_eq!(mock.send(&create).await.status, 201);
@@ -184,7 +180,7 @@ async fn lists_in_pages() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn filters_lists() {
-    let mock = stateful();
+    let mock = MockServer::start_stateful();
     let body = json!({ "name": "National Theatre", "region": "/regions/17637000000012", "address": "Liberia Road, Accra",
         "longitude": -0.2, "latitude": 5.55 });
     assert_eq!(mock.send(&request("POST", "/venues").with_json(&body)).await.status, 201);
@@ -209,7 +205,7 @@ async fn filters_lists() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn concurrent_creations_are_stored_separately() {
-    let mock = stateful();
+    let mock = MockServer::start_stateful();
     let (_, create) = requests(&mock.contract).into_iter().find(|(operation, _)| operation.id == "event_create").unwrap();
     let event = mock.send(&create).await.json()["self"].as_str().unwrap().to_owned();
     let body = json!({ "serials": ["7QK2M9-X4T8R1ZB6N3W", "7QK2M9-P0D5V7HJ2C9L"], "redeemer": "Esi" });
@@ -229,7 +225,7 @@ async fn concurrent_creations_are_stored_separately() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn action_on_item_returns_item() {
-    let mock = stateful();
+    let mock = MockServer::start_stateful();
     let order = request("POST", "/orders").with_json(&json!({ "items": { "/sections/17637000000062": 2 } }));
     let order = mock.send(&order).await.json()["self"].as_str().unwrap().to_owned();
 
@@ -243,7 +239,7 @@ async fn action_on_item_returns_item() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn selected_response_ignores_state() {
-    let mock = stateful();
+    let mock = MockServer::start_stateful();
     let nobody = request("GET", "/regions/99999999999999");
     assert_eq!(mock.send(&nobody).await.status, 404);
     assert_eq!(mock.send(&nobody.clone().with_header("Prefer", "example=region")).await.status, 200);
@@ -352,7 +348,7 @@ async fn oldest_items_are_evicted() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn only_one_of_simultaneous_changes_matches_an_etag() {
-    let mock = stateful();
+    let mock = MockServer::start_stateful();
     let client = Arc::new(HttpClient::new(&mock.server.base_url).unwrap());
     for round in 0..20 {
         let seen = header(&mock.send(&request("GET", "/regions/17637000000011")).await, "etag").to_owned();
@@ -372,7 +368,7 @@ async fn only_one_of_simultaneous_changes_matches_an_etag() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn if_match_rejects_stale_etag() {
-    let mock = stateful();
+    let mock = MockServer::start_stateful();
     let region = request("GET", "/regions/17637000000011");
     let seen = header(&mock.send(&region).await, "etag").to_owned();
     let change = |name: &str, tag: &str| {

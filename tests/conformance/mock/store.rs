@@ -9,7 +9,7 @@ use crate::support::{MockServer, mock_request as request};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ignores_undeclared_properties() {
-    let mock = MockServer::start(MockSettings { is_stateful: true, ..MockSettings::default() });
+    let mock = MockServer::start_stateful();
     let with = |id: &str, name: &str, value: &str| {
         let (operation, request) = requests(&mock.contract).into_iter().find(|(operation, _)| operation.id == id).unwrap();
         let content = &operation.body.as_ref().unwrap().contents[0];
@@ -29,7 +29,7 @@ async fn ignores_undeclared_properties() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn singleton_is_stored_at_its_path() {
-    let mock = MockServer::start(MockSettings { is_stateful: true, ..MockSettings::default() });
+    let mock = MockServer::start_stateful();
     let preferences = |account: &str, method: &str| request(method, &format!("/accounts/{account}/preferences"));
     let ama = mock.send(&preferences("GH-4K7QW2MZ", "GET")).await.json();
 
