@@ -232,8 +232,7 @@ async fn recovers_from_clock_that_was_days_ahead(app: TestApp) {
     assert!(next.body["number"].as_str() > of_jump["number"].as_str(), "{}", next.body);
     assert!(next.body["placed"].as_str().unwrap() <= app.state.clock.now().plus(HOUR).format_rfc3339().as_str());
     assert_eq!(app.sold_and_reserved(floor).await, (0, 4));
-    app.advance_clock(RESERVATION_TTL);
-    app.expire_due().await;
+    app.time_out_orders().await;
     assert_eq!(app.stored_sold_and_reserved().await, (vec![(0, 0)], 0));
     for text in ["set forward", "set back; the server follows it", "stored times are ahead", "were corrected"] {
         assert!(messages.contains(text), "{text}: {:?}", messages.0.lock().unwrap());

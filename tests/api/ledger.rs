@@ -8,9 +8,7 @@ use boxoffice::kernel::types::id::Id;
 use boxoffice::kernel::types::money::Money;
 use serde_json::{Value, json};
 
-use crate::support::{
-    RESERVATION_TTL, TestApp, User, card_payment, entries_of, entry, id_of, partial_card_payment, rejection, section, test_on,
-};
+use crate::support::{TestApp, User, card_payment, entries_of, entry, id_of, partial_card_payment, rejection, section, test_on};
 
 /// Ama's order of one ticket at 100.00 and a free one of Kofi's host, and two tickets at 30.00 of Esi's: 163.97 with fees.
 struct MixedOrder {
@@ -87,9 +85,8 @@ async fn owed_refund_is_recorded_when_paid(app: TestApp) {
     let (ama, _, order) = app.create_order(10).await;
     app.pay(&ama.key, &order, partial_card_payment(50.0)).await;
     app.gateway.reject_refunds(true);
-    app.advance_clock(RESERVATION_TTL);
 
-    app.expire_due().await;
+    app.time_out_orders().await;
     assert_eq!(app.transactions("/transactions").await, [entry("Sale", 50.0, 0.0)]);
     app.gateway.reject_refunds(false);
     app.expire_due().await;

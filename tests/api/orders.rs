@@ -62,8 +62,7 @@ async fn free_order_is_fulfilled_immediately(app: TestApp) {
     assert_eq!(payments.body["total"], 0);
 
     // It stays fulfilled after the reservation time.
-    app.advance_clock(RESERVATION_TTL);
-    app.expire_due().await;
+    app.time_out_orders().await;
     assert_eq!(app.get(&ama.key, &order.self_).await.body["status"], "Fulfilled");
     assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (2, 0));
 }

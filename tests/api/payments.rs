@@ -52,8 +52,7 @@ async fn full_payment_fulfills_order(app: TestApp) {
     assert_eq!(app.gateway.total(), 203.98);
 
     // The tickets stay sold after the reservation time.
-    app.advance_clock(RESERVATION_TTL);
-    app.expire_due().await;
+    app.time_out_orders().await;
     assert_eq!(status(&app, &order).await, "Fulfilled");
     assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (2, 0));
     assert_eq!(app.gateway.total(), 203.98);

@@ -351,8 +351,7 @@ async fn concurrent_expiry_and_payment_leave_one(app: TestApp) {
     let meanwhile = async {
         app.gateway.wait_for_charges(4).await;
         app.gateway.unblock();
-        app.advance_clock(RESERVATION_TTL);
-        app.expire_due().await;
+        app.time_out_orders().await;
     };
     let (paid, ()) = join(pays, meanwhile).await;
     app.expire_due().await;

@@ -10,7 +10,7 @@ use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
-use crate::support::{Event, RESERVATION_TTL, Response, TestApp, User, card_payment, check_invariants, id_of, section, test_on};
+use crate::support::{Event, Response, TestApp, User, card_payment, check_invariants, id_of, section, test_on};
 
 const STEPS: usize = 150;
 
@@ -62,8 +62,7 @@ async fn random_actions_keep_invariants(app: TestApp) {
         walk.check(&format!("step {number} of BOXOFFICE_WALK={seed}: {step}")).await;
     }
     walk.app.gateway.reject_refunds(false);
-    walk.app.advance_clock(RESERVATION_TTL);
-    walk.app.expire_due().await;
+    walk.app.time_out_orders().await;
     walk.check(&format!("the end of BOXOFFICE_WALK={seed}")).await;
     walk.app.check_gateway_balance().await;
 }
@@ -123,8 +122,7 @@ impl Walk {
             }
             68..73 => describe("cancel", &self.app.cancel_order(&key, &uri).await, if is_open { &[200] } else { &[409] }),
             73..76 => {
-                self.app.advance_clock(RESERVATION_TTL);
-                self.app.expire_due().await;
+                self.app.time_out_orders().await;
                 "time out".to_owned()
             }
             76..88 => return self.return_tickets_of(order, status == "Fulfilled").await,

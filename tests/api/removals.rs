@@ -14,9 +14,7 @@ use std::collections::BTreeSet;
 use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
-use crate::support::{
-    Call, RESERVATION_TTL, Response, TestApp, card_payment, operations, race_rounds, rejection, section, test_on,
-};
+use crate::support::{Call, Response, TestApp, card_payment, operations, race_rounds, rejection, section, test_on};
 use fixtures::Fixtures;
 use references::{FIXED_FOREIGN_KEYS, INDEPENDENT_OPERATIONS, REFERENCES, Reference};
 use requests::prepare;
@@ -146,8 +144,7 @@ async fn payment_for_deleted_event_is_refunded(app: TestApp) {
     for paid in [&paid, &next] {
         assert_eq!(rejection(paid), (409, "order.not-open"), "{}", paid.body);
     }
-    app.advance_clock(RESERVATION_TTL);
-    app.expire_due().await;
+    app.time_out_orders().await;
     for order in [&hers, both] {
         assert_eq!(app.read(order).await["status"], "Timed Out");
     }

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Event, RESERVATION_TTL, Response, TestApp, User, card_payment, partial_card_payment, section, test_on};
+use crate::support::{Event, Response, TestApp, User, card_payment, partial_card_payment, section, test_on};
 
 const ORDER_STATES: [&str; 6] = ["Placed", "Cancelled", "Timed Out", "Fulfilled", "Voided", "Returned"];
 const ORDER_STEPS: [&str; 5] = ["pay", "cancel", "time out", "return", "void"];
@@ -31,8 +31,7 @@ async fn trigger(app: &TestApp, order: &str, step: &str) -> Option<Response> {
         "return" => Some(app.return_tickets(key, order, json!({})).await),
         "void" => Some(app.void_order(key, order, json!({ "reason": "x" })).await),
         _ => {
-            app.advance_clock(RESERVATION_TTL);
-            app.expire_due().await;
+            app.time_out_orders().await;
             None
         }
     }

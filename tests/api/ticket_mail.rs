@@ -10,9 +10,7 @@ use boxoffice::kernel::types::language::Language;
 use chrono_tz::Tz;
 use serde_json::{Value, json};
 
-use crate::support::{
-    RESERVATION_TTL, TestApp, User, card_payment, id_of, partial_card_payment, pdf, readable, rejection, section, test_on,
-};
+use crate::support::{TestApp, User, card_payment, id_of, partial_card_payment, pdf, readable, rejection, section, test_on};
 
 impl TestApp {
     /// Delivers all mail, and returns the mails to a user, oldest first, as the server has sent them. No job may deliver mail meanwhile.
@@ -44,6 +42,12 @@ impl TestApp {
     /// Runs the job that reports changed events.
     async fn report_events(&self) {
         while mail::report_events(&Context::immediate(self.state.clone())).await.unwrap() > 0 {}
+    }
+
+    /// Runs the job that reports changed events ten minutes later: until then, it waits for further changes.
+    async fn report_events_later(&self) {
+        self.advance_clock(Duration::from_secs(10 * 60));
+        self.report_events().await;
     }
 }
 
@@ -159,8 +163,7 @@ async fn ended_orders_are_mailed(app: TestApp) {
 
     let timed_out = ama.order(floor, 1).await.unwrap();
     assert_eq!(app.pay(&ama.key, &timed_out.self_, partial_card_payment(5.0)).await.status, 201);
-    app.advance_clock(RESERVATION_TTL);
-    app.expire_due().await;
+    app.time_out_orders().await;
     let voided = ama.order(floor, 1).await.unwrap();
     app.pay(&ama.key, &voided.self_, card_payment()).await;
     app.void_order(&app.staff.key, &voided.self_, json!({ "reason": "Stolen card" })).await;
@@ -403,8 +406,7 @@ async fn changes_of_an_event_are_mailed_to_holders_once(app: TestApp) {
     app.report_events().await;
     assert_eq!(app.subjects_of(&ama).await.len(), 1, "further changes may follow");
 
-    app.advance_clock(Duration::from_secs(10 * 60));
-    app.report_events().await;
+    app.report_events_later().await;
     app.report_events().await;
     let mails = app.mails_of(&ama).await;
 
@@ -417,15 +419,13 @@ async fn changes_of_an_event_are_mailed_to_holders_once(app: TestApp) {
 
     change("2998-01-04T20:30").await;
     change("2998-01-03T20:30").await;
-    app.advance_clock(Duration::from_secs(10 * 60));
-    app.report_events().await;
+    app.report_events_later().await;
     assert_eq!(app.mails_of(&ama).await.len(), 2, "the change was taken back");
     change("2998-01-05T20:30").await;
     // As if some of many holders had been mailed, before the change is taken back.
     app.execute_sql("update event_notices set last_ticket_id = 1").await;
     change("2998-01-03T20:30").await;
-    app.advance_clock(Duration::from_secs(10 * 60));
-    app.report_events().await;
+    app.report_events_later().await;
     let corrected = readable(app.mails_of(&ama).await.last().unwrap());
     assert!(corrected.contains("3 January 2998, 20:30 UTC") && corrected.contains("5 January 2998, 20:30 UTC"), "{corrected}");
     assert_ne!(before, "2998-01-03T20:30");
@@ -441,12 +441,10 @@ async fn change_to_the_past_that_is_taken_back_is_not_mailed(app: TestApp) {
     for is_late in [false, true] {
         app.end_event(&event).await;
         if is_late {
-            app.advance_clock(Duration::from_secs(10 * 60));
-            app.report_events().await;
+            app.report_events_later().await;
         }
         let taken_back = app.put(&kofi.key, &event.uri, json!({ "start": before["start"], "end": before["end"] })).await;
-        app.advance_clock(Duration::from_secs(10 * 60));
-        app.report_events().await;
+        app.report_events_later().await;
 
         assert_eq!((taken_back.status, &taken_back.body["start"]), (200, &before["start"]));
         assert_eq!(app.subjects_of(&ama).await.len(), 1, "her ticket");
@@ -461,8 +459,7 @@ async fn other_end_and_admission_time_are_mailed_to_holders(app: TestApp) {
     ama.order_free_tickets(&event.sections[0], 2).await;
     let mail_after = async |change: Value| {
         assert_eq!(app.put(&kofi.key, &event.uri, change).await.status, 200);
-        app.advance_clock(Duration::from_secs(10 * 60));
-        app.report_events().await;
+        app.report_events_later().await;
         readable(app.mails_of(&ama).await.last().unwrap())
     };
 
@@ -491,8 +488,7 @@ async fn other_name_or_address_of_a_venue_is_mailed_to_holders(app: TestApp) {
     let mails_after = async |change: Value| {
         assert_eq!(app.put(&app.staff.key, &text("self"), change).await.status, 200);
         app.report_events().await;
-        app.advance_clock(Duration::from_secs(10 * 60));
-        app.report_events().await;
+        app.report_events_later().await;
         app.mails_of(&ama).await.iter().map(|mail| readable(mail)).collect::<Vec<_>>()
     };
 
@@ -519,8 +515,7 @@ async fn mail_about_another_time_has_the_former_name_of_the_venue(app: TestApp) 
 
     assert_eq!(app.put(&kofi.key, &event.uri, json!({ "start": "2998-01-03T20:30" })).await.status, 200);
     app.report_events().await;
-    app.advance_clock(Duration::from_secs(10 * 60));
-    app.report_events().await;
+    app.report_events_later().await;
 
     let mails = app.mails_of(&ama).await;
     let text = readable(mails.last().unwrap());

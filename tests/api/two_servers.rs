@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use crate::support::{
-    PASSWORD, RESERVATION_TTL, SmtpBehavior, TestApp, card_payment, partial_card_payment, rejection, section, test_on, wait_until,
+    PASSWORD, SmtpBehavior, TestApp, card_payment, partial_card_payment, rejection, section, test_on, wait_until,
 };
 
 /// Sets both id generators to the same value, a minute ahead of the clocks.
@@ -195,8 +195,7 @@ async fn owed_refunds_are_made_once(app: TestApp) {
         }
     }
     app.gateway.reject_refunds(true);
-    app.advance_clock(RESERVATION_TTL);
-    app.expire_due().await;
+    app.time_out_orders().await;
     assert_eq!(app.gateway.total(), 240.0);
 
     app.gateway.reject_refunds(false);

@@ -254,8 +254,7 @@ impl Contention {
 
     /// Sells all remaining tickets once the reservations have expired. Returns the number of tickets sold before.
     async fn sell_remaining(&self) -> i64 {
-        self.app.advance_clock(RESERVATION_TTL);
-        self.app.expire_due().await;
+        self.app.time_out_orders().await;
         let sold = self.count().await.iter().map(|section| section.sold).sum();
         let last = &self.keys[0];
         for section in &self.sections {

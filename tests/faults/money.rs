@@ -9,9 +9,7 @@ use tokio::net::TcpListener;
 
 use super::server;
 use crate::support::server_process::ServerProcess;
-use crate::support::{
-    Event, RESERVATION_TTL, TestApp, User, card_payment, partial_card_payment, rejection, section, test_on, wait_until,
-};
+use crate::support::{Event, TestApp, User, card_payment, partial_card_payment, rejection, section, test_on, wait_until};
 
 /// Longer than the gateway's timeout, after which a payment is abandoned.
 const ABANDONED_AFTER: Duration = Duration::from_secs(3 * 60);
@@ -92,8 +90,7 @@ async fn unrecorded_charge_is_cancelled(app: TestApp) {
 async fn unrecorded_charge_is_cancelled_after_expiry(app: TestApp) {
     let fixture = pay_and_kill(&app).await;
 
-    app.advance_clock(RESERVATION_TTL);
-    app.expire_due().await;
+    app.time_out_orders().await;
 
     assert_eq!((app.gateway.charge_count(), app.gateway.total()), (1, 0.0));
     assert_eq!(app.read(&fixture.order.self_).await["status"], "Timed Out");

@@ -148,6 +148,12 @@ impl TestApp {
         self.run_on_all(payments::process_due).await;
     }
 
+    /// Advances the clock until all open orders have timed out, and runs the jobs that expire them.
+    pub async fn time_out_orders(&self) {
+        self.advance_clock(RESERVATION_TTL);
+        self.expire_due().await;
+    }
+
     /// Stops the jobs of the servers first: a step skips the rows that the same job has locked.
     async fn run_on_all(&self, step: impl AsyncFn(&Ctx) -> Result<u64, Error>) {
         self.stop_jobs().await;

@@ -120,8 +120,7 @@ async fn cancellation_releases_reservation(app: TestApp) {
     assert_eq!(app.get(&ama.key, &order.self_).await.body, cancelled.body);
     assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (0, 1));
     assert_eq!(app.sold_and_reserved(&event.sections[1]).await, (0, 0));
-    app.advance_clock(RESERVATION_TTL);
-    app.expire_due().await;
+    app.time_out_orders().await;
     assert_eq!(app.get(&ama.key, &order.self_).await.body["status"], "Cancelled");
     assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (0, 0));
 }
