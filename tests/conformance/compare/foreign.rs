@@ -248,7 +248,7 @@ async fn compare(mock: &MockServer, address: &str) -> Report {
 /// `Prefer`.
 async fn compare_faulty(document: Value, change: RequestFault) -> Report {
     let mock = MockServer::of(document, MockSettings { is_stateful: true, ..MockSettings::default() });
-    let fault = fault("foreign", "", &[]).request("*", move |call, _| {
+    let fault = fault("foreign", "").request("*", move |call, _| {
         call.headers.remove("prefer");
         let mut body = call.json();
         change(call, &mut body);

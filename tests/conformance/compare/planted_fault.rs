@@ -52,7 +52,7 @@ pub enum Change {
 
 /// Builds a fault. `operation` is the operation under test.
 pub fn planted_fault(operation: &'static str, on: On, change: Change) -> Fault {
-    fault("planted", "", &[]).response("*", move |call, answer, _| {
+    fault("planted", "").response("*", move |call, answer, _| {
         if call.path.ends_with("/broken") && answer.status == 200 {
             answer.replace(404, &json!({ "error": "There is no such resource.", "code": "resource.not-found" }));
         }

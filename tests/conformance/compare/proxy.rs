@@ -27,8 +27,8 @@ pub type Memory = HashMap<String, Value>;
 pub struct Fault {
     pub group: &'static str,
     pub name: &'static str,
-    /// The operations to compare, which the fault affects; none for a fault outside `faults`.
-    pub operations: &'static [&'static str],
+    /// The operations to compare, which the fault affects.
+    pub operations: Vec<&'static str>,
     before: Before,
     after: After,
 }
@@ -56,12 +56,24 @@ pub struct Answer {
     pub is_truncated: bool,
 }
 
-/// Creates a fault that changes nothing yet.
-pub fn fault(group: &'static str, name: &'static str, operations: &'static [&'static str]) -> Fault {
-    Fault { group, name, operations, before: Box::new(|_, _| None), after: Box::new(|_, _, _| ()) }
+/// Creates a fault that changes nothing yet. It affects the operations of its first change.
+pub fn fault(group: &'static str, name: &'static str) -> Fault {
+    Fault { group, name, operations: Vec::new(), before: Box::new(|_, _| None), after: Box::new(|_, _, _| ()) }
 }
 
 impl Fault {
+    /// Sets the operations that the fault affects, if they are not those of its first change.
+    pub fn affects(mut self, operations: &[&'static str]) -> Self {
+        self.operations = operations.to_vec();
+        self
+    }
+
+    fn affects_by_default(&mut self, operation: &'static str) {
+        if self.operations.is_empty() {
+            self.operations = operation.split(' ').collect();
+        }
+    }
+
     /// Changes valid requests to this operation: a faulty server validates its arguments, too.
     pub fn valid_request(
         self,
@@ -77,6 +89,7 @@ impl Fault {
         operation: &'static str,
         change: impl Fn(&mut Call, &mut Memory) -> Option<Answer> + Send + Sync + 'static,
     ) -> Self {
+        self.affects_by_default(operation);
         self.before = Box::new(move |call, memory| if is_meant(operation, call) { change(call, memory) } else { None });
         self
     }
@@ -87,6 +100,7 @@ impl Fault {
         operation: &'static str,
         change: impl Fn(&Call, &mut Answer, &mut Memory) + Send + Sync + 'static,
     ) -> Self {
+        self.affects_by_default(operation);
         self.after = Box::new(move |call, answer, memory| {
             if is_meant(operation, call) {
                 change(call, answer, memory);

@@ -6,7 +6,8 @@ use super::proxy::{Answer, Fault, fault};
 
 fn fails(name: &'static str, operation: &'static str, status: u16, body: fn() -> Value) -> Fault {
     // No selection: the fault must not hide the other operations.
-    fault("preparation", name, &["time_get", "event_create", "transfer_create", "session_active_get", "event_ticket_list"])
+    fault("preparation", name)
+        .affects(&["time_get", "event_create", "transfer_create", "session_active_get", "event_ticket_list"])
         .request(operation, move |_, _| Some(Answer::new(status, &body())))
 }
 
@@ -39,13 +40,13 @@ pub fn table() -> Vec<Fault> {
         fails("transfer can't be created", "transfer_create", 500, failed),
         fails("code is not accepted", "token_authentication_get", 404, empty),
         fails("connection ends at the payment", "order_payment_create", 0, empty),
-        fault("preparation", "body of the created event is no JSON", &["time_get", "event_create", "order_create"]).response(
-            "event_create",
-            |_, answer, _| {
+        fault("preparation", "body of the created event is no JSON")
+            .affects(&["time_get", "event_create", "order_create"])
+            .response("event_create", |_, answer, _| {
                 answer.body = "<html>".into();
-            },
-        ),
-        fault("preparation", "removal fails", &["time_get", "region_create", "region_delete"])
+            }),
+        fault("preparation", "removal fails")
+            .affects(&["time_get", "region_create", "region_delete"])
             .request("region_delete", |_, _| Some(Answer::new(500, &failed()))),
     ]
 }

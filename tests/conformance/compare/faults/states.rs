@@ -12,7 +12,7 @@ fn stays(
     from: &'static str,
     to: &'static str,
 ) -> Fault {
-    fault("states", name, operations).json(read, move |body, _| {
+    fault("states", name).affects(operations).json(read, move |body, _| {
         for resource in resources(body) {
             if resource["status"] == to {
                 resource["status"] = json!(from);
@@ -29,8 +29,8 @@ fn resources(body: &mut Value) -> Vec<&mut Value> {
 }
 
 /// The action succeeds a second time, with the response of the first.
-fn repeatable(name: &'static str, operations: &'static [&'static str], action: &'static str) -> Fault {
-    fault("states", name, operations).response(action, |call, answer, memory: &mut Memory| {
+fn repeatable(name: &'static str, action: &'static str) -> Fault {
+    fault("states", name).response(action, |call, answer, memory: &mut Memory| {
         let key = call.path.clone();
         if answer.is_success() {
             memory.insert(key, json!([answer.status, answer.json()]));
@@ -74,23 +74,21 @@ pub fn table() -> Vec<Fault> {
             "Issued",
             "Redeemed",
         ),
-        fault("states", "order: response to cancellation says Placed", &["order_cancellation_create"])
+        fault("states", "order: response to cancellation says Placed")
             .json("order_cancellation_create", |body, _| body["status"] = json!("Placed")),
-        fault("states", "account: toggle has no effect", &["account_toggle_create"])
+        fault("states", "account: toggle has no effect")
+            .affects(&["account_toggle_create"])
             .json("account_get", |body, _| body["activated"] = json!(true)),
-        fault("states", "account: deletion has no effect", &["account_deletion_create"])
+        fault("states", "account: deletion has no effect")
+            .affects(&["account_deletion_create"])
             .json("account_get", |body, _| body["activated"] = json!(true)),
-        repeatable("order: can be cancelled twice", &["order_cancellation_create"], "order_cancellation_create"),
-        repeatable("event: can be cancelled twice", &["event_cancellation_create"], "event_cancellation_create"),
-        repeatable("event: can be submitted twice", &["event_submission_create"], "event_submission_create"),
-        repeatable("transfer: can be claimed twice", &["transfer_claim_create"], "transfer_claim_create"),
-        repeatable("order: can be returned twice", &["order_return_create"], "order_return_create"),
-        repeatable(
-            "advertisement: can be cancelled twice",
-            &["advertisement_cancellation_create"],
-            "advertisement_cancellation_create",
-        ),
-        fault("states", "session: is still active after its end", &["session_active_delete"])
+        repeatable("order: can be cancelled twice", "order_cancellation_create"),
+        repeatable("event: can be cancelled twice", "event_cancellation_create"),
+        repeatable("event: can be submitted twice", "event_submission_create"),
+        repeatable("transfer: can be claimed twice", "transfer_claim_create"),
+        repeatable("order: can be returned twice", "order_return_create"),
+        repeatable("advertisement: can be cancelled twice", "advertisement_cancellation_create"),
+        fault("states", "session: is still active after its end")
             .request("session_active_delete", |call, _| {
                 call.become_read();
                 None
@@ -98,7 +96,7 @@ pub fn table() -> Vec<Fault> {
             .response_with("session_active_delete", 200, |answer| {
                 answer.empty(204);
             }),
-        fault("states", "order: can't be cancelled twice, but with 400", &["order_cancellation_create"]).response_with(
+        fault("states", "order: can't be cancelled twice, but with 400").response_with(
             "order_cancellation_create",
             409,
             |answer| {

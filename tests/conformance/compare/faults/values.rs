@@ -13,7 +13,7 @@ const SECTIONS: &str = "section_create section_get section_update section_shorth
 
 /// Changes each order in a response.
 fn order(name: &'static str, change: fn(&mut Value)) -> Fault {
-    fault("amounts", name, &["order_create", "order_get", "order_list"]).json(ORDERS, move |body, _| {
+    fault("amounts", name).affects(&["order_create", "order_get", "order_list"]).json(ORDERS, move |body, _| {
         match body.get_mut("entries").and_then(Value::as_array_mut) {
             Some(entries) => entries.iter_mut().for_each(change),
             None => change(body),
@@ -62,19 +62,23 @@ fn amount_faults() -> Vec<Fault> {
                 order[name] = json!((amount * 100.0).round());
             }
         }),
-        fault("amounts", "payment: amount is off", &["order_payment_create", "order_payment_list", "order_payment_get"])
+        fault("amounts", "payment: amount is off")
+            .affects(&["order_payment_create", "order_payment_list", "order_payment_get"])
             .json("order_payment_create order_payment_get", |body, _| add(&mut body["amount"], -1.0)),
-        fault("amounts", "payment: amount has float noise", &["order_payment_create", "order_payment_get"])
+        fault("amounts", "payment: amount has float noise")
             .json("order_payment_create order_payment_get", |body, _| add(&mut body["amount"], 0.000_000_000_1)),
-        fault("amounts", "section: base price is off", &["section_create", "section_update"])
+        fault("amounts", "section: base price is off")
+            .affects(&["section_create", "section_update"])
             .json(SECTIONS, |body, _| add(&mut body["price"]["base"], 0.5)),
-        fault("amounts", "section: price is negative", &["section_create", "section_get"])
+        fault("amounts", "section: price is negative")
+            .affects(&["section_create", "section_get"])
             .json(SECTIONS, |body, _| body["price"]["current"] = json!(-1.0)),
-        fault("amounts", "transaction: amount has three decimals", &["transaction_list", "transaction_get"])
+        fault("amounts", "transaction: amount has three decimals")
+            .affects(&["transaction_list", "transaction_get"])
             .json("transaction_get", |body, _| add(&mut body["amount"], 0.001)),
-        fault("amounts", "sales: sum differs from the breakdown", &["event_sales_get"])
+        fault("amounts", "sales: sum differs from the breakdown")
             .json("event_sales_get", |body, _| add(&mut body["sales"], 10.0)),
-        fault("amounts", "sales: units differ from the breakdown", &["event_sales_get"]).json("event_sales_get", |body, _| {
+        fault("amounts", "sales: units differ from the breakdown").json("event_sales_get", |body, _| {
             body["units"] = json!(body["units"].as_i64().unwrap_or_default() + 1);
         }),
     ]
@@ -83,13 +87,17 @@ fn amount_faults() -> Vec<Fault> {
 fn counter_faults() -> Vec<Fault> {
     const SECTION: &[&str] = &["section_get", "order_create", "order_cancellation_create"];
     vec![
-        fault("counters", "section: remaining is constant", SECTION).json(SECTIONS, |body, _| body["remaining"] = json!(7)),
-        fault("counters", "section: reserved is constant", SECTION).json(SECTIONS, |body, _| body["reserved"] = json!(3)),
-        fault("counters", "section: sold is constant", &["section_get", "order_payment_create"])
+        fault("counters", "section: remaining is constant")
+            .affects(SECTION)
+            .json(SECTIONS, |body, _| body["remaining"] = json!(7)),
+        fault("counters", "section: reserved is constant").affects(SECTION).json(SECTIONS, |body, _| body["reserved"] = json!(3)),
+        fault("counters", "section: sold is constant")
+            .affects(&["section_get", "order_payment_create"])
             .json(SECTIONS, |body, _| body["sold"] = json!(1)),
-        fault("counters", "section: capacity is off", &["section_create", "section_update"])
+        fault("counters", "section: capacity is off")
+            .affects(&["section_create", "section_update"])
             .json(SECTIONS, |body, _| body["capacity"] = json!(5)),
-        fault("counters", "section: all three counters are frozen", SECTION).response(SECTIONS, |_, answer, memory| {
+        fault("counters", "section: all three counters are frozen").affects(SECTION).response(SECTIONS, |_, answer, memory| {
             let Some(mut body) = answer.json().filter(|body| answer.is_success() && body["capacity"].is_u64()) else { return };
             let seen = memory.entry(id_of(body["self"].as_str().unwrap()).to_owned()).or_insert_with(|| body.clone());
             for name in ["remaining", "reserved", "sold"] {
@@ -119,36 +127,40 @@ fn shift_time(value: &mut Value, hours: i64) {
 fn time_faults() -> Vec<Fault> {
     const SECTION: &[&str] = &["section_create", "section_update"];
     vec![
-        fault("times", "section: start of sales is shifted", SECTION)
+        fault("times", "section: start of sales is shifted")
+            .affects(SECTION)
             .json(SECTIONS, |body, _| shift_minutes(&mut body["salesStart"])),
-        fault("times", "section: end of sales is shifted", SECTION)
+        fault("times", "section: end of sales is shifted")
+            .affects(SECTION)
             .json(SECTIONS, |body, _| shift_minutes(&mut body["salesEnd"])),
-        fault("times", "event: start is shifted", &["event_create", "event_update"])
+        fault("times", "event: start is shifted")
+            .affects(&["event_create", "event_update"])
             .json("event_create event_get event_update", |body, _| shift_minutes(&mut body["start"])),
-        fault("times", "event: end is shifted", &["event_create", "event_update"])
+        fault("times", "event: end is shifted")
+            .affects(&["event_create", "event_update"])
             .json("event_create event_get event_update", |body, _| shift_minutes(&mut body["end"])),
-        fault("times", "modifier: end is shifted", &["section_modifier_create", "section_modifier_update"])
+        fault("times", "modifier: end is shifted")
+            .affects(&["section_modifier_create", "section_modifier_update"])
             .json("section_modifier_create section_modifier_get section_modifier_update", |body, _| {
                 shift_minutes(&mut body["availableTo"])
             }),
-        fault("times", "order: placed is an hour ahead", &["order_create", "order_get"])
+        fault("times", "order: placed is an hour ahead")
             .json("order_create order_get", |body, _| shift_time(&mut body["placed"], 2)),
-        fault("times", "payment: placed is a day ago", &["order_payment_create"])
+        fault("times", "payment: placed is a day ago")
+            .affects(&["order_payment_create"])
             .json("order_payment_create order_payment_get", |body, _| shift_time(&mut body["placed"], -24)),
-        fault("times", "order: placed differs between creation and reading", &["order_create", "order_get"])
+        fault("times", "order: placed differs between creation and reading")
+            .affects(&["order_create", "order_get"])
             .json("order_get", |body, _| shift_time(&mut body["placed"], -3)),
-        fault("times", "server: time is an hour ahead", &["time_get"])
+        fault("times", "server: time is an hour ahead")
             .json("time_get", |body, _| body["utc"] = json!(body["utc"].as_i64().unwrap() + 7200)),
-        fault("times", "server: time is in milliseconds", &["time_get"])
+        fault("times", "server: time is in milliseconds")
             .json("time_get", |body, _| body["utc"] = json!(body["utc"].as_i64().unwrap() * 1000)),
-        fault("times", "order: placed is in another zone", &["order_create", "order_get"]).json(
-            "order_create order_get",
-            |body, _| {
-                if let Some(time) = body["placed"].as_str().and_then(|text| text.strip_suffix("+00:00")) {
-                    body["placed"] = json!(format!("{time}+01:00"));
-                }
-            },
-        ),
+        fault("times", "order: placed is in another zone").json("order_create order_get", |body, _| {
+            if let Some(time) = body["placed"].as_str().and_then(|text| text.strip_suffix("+00:00")) {
+                body["placed"] = json!(format!("{time}+01:00"));
+            }
+        }),
     ]
 }
 
