@@ -159,6 +159,19 @@ async fn silent_collector_blocks_no_request(app: TestApp) {
     assert!(buffer.text().contains("traces could not be sent"), "{}", buffer.text());
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn log_names_reason_of_lost_traces_without_password() {
+    let buffer = LogBuffer::default();
+    let (tracer, exporter) = Tracer::open("http://me:sekrit@127.0.0.1:1/v1/traces", 1, &buffer.logger()).unwrap();
+
+    drop(tracer.root("lost", SpanKind::Internal));
+    exporter.stop().await;
+
+    let text = buffer.text();
+    assert!(text.contains("traces could not be sent") && text.contains("Connection refused"), "{text}");
+    assert!(!text.contains("sekrit"), "{text}");
+}
+
 #[test]
 fn names_operation_and_table() {
     for (text, expected) in [

@@ -24,6 +24,7 @@ use slog::{Logger, warn};
 use tokio::runtime::Handle;
 
 use crate::access_log::AccessLogLine;
+use crate::error::one_line;
 use crate::log::Throttle;
 
 pub use opentelemetry::trace::SpanKind;
@@ -207,25 +208,29 @@ struct CollectorClient {
 #[async_trait]
 impl HttpClient for CollectorClient {
     async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
-        let sent = self.runtime.spawn(send(self.http.clone(), request)).await.map_err(HttpError::from).flatten();
+        let sent = self.runtime.spawn(send(self.http.clone(), request)).await.map_err(anyhow::Error::from);
+        // The URL may contain a password.
+        let sent = sent.and_then(|sent| sent.map_err(|error| error.without_url().into()));
         let problem = match &sent {
-            Ok(response) if response.status().is_success() => return sent,
+            Ok(response) if response.status().is_success() => return Ok(sent?),
             Ok(response) => format!("the collector returned {}", response.status()),
-            Err(error) => error.to_string(),
+            Err(error) => one_line(error),
         };
         if let Some(suppressed) = self.failures.line() {
             warn!(self.log, "traces could not be sent"; "cause" => problem, "suppressed" => suppressed);
         }
-        sent
+        Ok(sent?)
     }
 }
 
-async fn send(http: reqwest::Client, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
+async fn send(http: reqwest::Client, request: Request<Bytes>) -> reqwest::Result<Response<Bytes>> {
     let mut response = http.execute(request.try_into()?).await?;
-    let mut body = Vec::new();
+    let (status, mut body) = (response.status(), Vec::new());
     while body.len() < MAX_RESPONSE {
         let Some(part) = response.chunk().await? else { break };
         body.extend_from_slice(&part);
     }
-    Ok(Response::builder().status(response.status()).body(body.into())?)
+    let mut response = Response::new(body.into());
+    *response.status_mut() = status;
+    Ok(response)
 }
