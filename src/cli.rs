@@ -23,6 +23,8 @@ use std::io::{Write, stderr, stdout};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use account::AccountCommand;
 use anyhow::{Context, ensure};
@@ -54,6 +56,9 @@ use crate::kernel::settings::{LimitSettings, Settings};
 use crate::kernel::{outbox, private_files};
 use crate::routes::routes;
 use crate::state::App;
+
+/// Time that the program waits until its error is printed.
+const PRINT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// An event-ticketing platform as a REST API, written against one OpenAPI document
 #[derive(Debug, Parser)]
@@ -308,6 +313,11 @@ fn print(output: impl Display) -> anyhow::Result<()> {
 
 /// Prints an error to standard error, separate from the result of the command.
 fn print_error(error: impl Display) {
-    // If standard error is closed, there is no way to report the failure.
-    let _ignored = writeln!(stderr(), "boxoffice: {error}");
+    let line = format!("boxoffice: {error}\n");
+    // A thread, because a pipe that nobody reads blocks it. If standard error is closed, there is no way to report the failure.
+    let printing = thread::spawn(move || _ = stderr().write_all(line.as_bytes()));
+    let started = Instant::now();
+    while !printing.is_finished() && started.elapsed() < PRINT_TIMEOUT {
+        thread::sleep(Duration::from_millis(1));
+    }
 }

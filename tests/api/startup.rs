@@ -1,9 +1,10 @@
 //! Start and stop of the program: first starts, failed starts, settings, messages and signals.
 
-use std::fs::{self, Permissions};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::fs::{self, OpenOptions, Permissions};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, chown};
 use std::os::unix::net::UnixDatagram;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -13,6 +14,7 @@ use std::time::Duration;
 
 use boxoffice::kernel::db::check_version;
 use boxoffice_client::Client;
+use rustix::fs::OFlags;
 use sqlx::{Connection, PgConnection};
 use tempfile::TempDir;
 use tokio::time::timeout;
@@ -449,6 +451,37 @@ async fn closed_log_does_not_stop_a_server() {
 
     assert_eq!(response.status(), 412, "it had no version");
     assert!(process.wait().unwrap().success());
+}
+
+/// Fills a pipe, so that the next write to it blocks.
+fn fill(pipe: &str) {
+    // Opened again, so that it does not block here, and still does for others.
+    let mut pipe = OpenOptions::new().write(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(pipe).unwrap();
+    while pipe.write(b"\n").is_ok() {}
+}
+
+#[test]
+fn log_that_nobody_reads_does_not_keep_a_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let occupied = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (reader, writer) = io::pipe().unwrap();
+    fill(&format!("/proc/self/fd/{}", writer.as_raw_fd()));
+    let mut failing = boxoffice(folder.path(), &["serve", "--listen", &occupied.local_addr().unwrap().to_string()]);
+    let failed = failing.stderr(writer).stdout(Stdio::null()).status().unwrap();
+
+    let mut server = boxoffice(folder.path(), &["serve"]).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut log = BufReader::new(server.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.contains(r#""msg":"serving""#) {
+        line.clear();
+        log.read_line(&mut line).unwrap();
+    }
+    fill(&format!("/proc/{}/fd/2", server.id()));
+    send_term(server.id());
+
+    assert_eq!(failed.code(), Some(1));
+    assert!(server.wait().unwrap().success());
+    drop((reader, log));
 }
 
 /// A server that speaks enough of PostgreSQL's protocol to reject every connection with this error.

@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 use slog::Level;
@@ -16,6 +16,10 @@ const MAX_QUEUED_BYTES: usize = 8 * 1024 * 1024;
 /// Time between two writes. Waking the thread for each line costs more than the rest of the line.
 const PAUSE: Duration = Duration::from_millis(5);
 
+/// Time that the program waits for the last lines when it ends. An output that nobody reads, such as a pipe to a program that is
+/// suspended, must not keep it.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+
 /// Collects the parts of a line, and queues the line when flushed.
 #[derive(Debug)]
 pub(crate) struct LineBuffer {
@@ -23,11 +27,11 @@ pub(crate) struct LineBuffer {
     shared: Arc<Shared>,
 }
 
-/// Stops the thread when dropped, after it has written all queued lines.
+/// Stops the thread when dropped, after it has written all queued lines, or after [`CLOSE_TIMEOUT`].
 #[derive(Debug)]
 pub struct LineWriterGuard {
     shared: Arc<Shared>,
-    thread: Option<JoinHandle<()>>,
+    thread: JoinHandle<()>,
 }
 
 #[derive(Debug, Default)]
@@ -58,7 +62,7 @@ pub(crate) fn start(output: impl Write + Send + 'static) -> io::Result<(LineBuff
     let shared = Arc::new(Shared::default());
     let writing = Arc::clone(&shared);
     let thread = thread::Builder::new().name("log".to_owned()).spawn(move || write_lines(&writing, output))?;
-    let guard = LineWriterGuard { shared: Arc::clone(&shared), thread: Some(thread) };
+    let guard = LineWriterGuard { shared: Arc::clone(&shared), thread };
     Ok((LineBuffer { line: Vec::new(), shared }, guard))
 }
 
@@ -140,9 +144,9 @@ impl Drop for LineWriterGuard {
     fn drop(&mut self) {
         self.shared.lock().is_closed = true;
         self.shared.changed.notify_one();
-        if let Some(thread) = self.thread.take() {
-            // The thread has nothing to return.
-            _ = thread.join();
+        let closed = Instant::now();
+        while !self.thread.is_finished() && closed.elapsed() < CLOSE_TIMEOUT {
+            thread::sleep(Duration::from_millis(1));
         }
     }
 }
@@ -212,6 +216,18 @@ mod tests {
         drop(guard);
         let expected: Vec<String> = (0..1000).map(|number| format!("line {number}")).collect();
         assert_eq!(written_lines(&written), expected);
+    }
+
+    #[test]
+    fn the_guard_does_not_wait_for_an_output_that_blocks() {
+        let (may_write, gate) = channel();
+        let (sent, written) = channel();
+        let (mut buffer, guard) = start(SlowOutput { may_write: gate, written: sent }).expect("a thread");
+        writeln!(buffer, "line").expect("a line");
+        buffer.flush().expect("a line");
+        drop(guard);
+        assert_eq!(written.try_iter().count(), 0);
+        drop(may_write);
     }
 
     #[test]
