@@ -187,7 +187,9 @@ async fn start(
     log: &Logger,
     tracer: Tracer,
 ) -> anyhow::Result<RunningApp> {
-    let reserved = if listener.socket.is_none() { Some(reserve(listener.address)?) } else { None };
+    let addresses = listener.socket.is_none().then_some(listener.address).into_iter();
+    let addresses = addresses.chain(admin_listener.as_ref().map(|admin| admin.address));
+    let reserved: Vec<TcpSocket> = addresses.map(reserve).collect::<anyhow::Result<_>>()?;
     let app = open_with(options, settings, log, tracer).await?;
     bootstrap::check_fixed_settings(&app).await?;
     bootstrap::store_ticket_key(&app).await.context("cannot store the public key of tickets")?;

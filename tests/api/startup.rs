@@ -80,6 +80,7 @@ async fn failed_start_creates_no_credentials() {
         let address = occupied.local_addr().unwrap().to_string();
 
         let failed = serve(folder.path(), &url, &["--listen", &address]).run();
+        let failed_admin = serve(folder.path(), &url, &["--admin-listen", &address]).run();
         let nothing = fs::read_dir(folder.path()).unwrap().count() == 0;
         let server = ServerProcess::start(serve(folder.path(), &url, &[]));
 
@@ -87,6 +88,7 @@ async fn failed_start_creates_no_credentials() {
         let last = failed.stderr.lines().last().unwrap().to_owned();
         assert!(last.contains(&format!("cannot listen on {address}")) && last.matches("in use").count() == 1, "{last}");
         assert!(nothing && failed.stdout.is_empty());
+        assert!(failed_admin.code == Some(1) && failed_admin.stderr.contains(&format!("cannot listen on {address}")));
         let key = last_word(&first_credentials(folder.path()), "administrator's key");
         assert_eq!(Client::connect(&server.address, &key).unwrap().account_list().send().await.unwrap().total, 1);
         server.stop();
