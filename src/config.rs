@@ -17,8 +17,7 @@ use ::http::Uri;
 use anyhow::{Context, anyhow, bail, ensure};
 use boxoffice_http::Listener;
 use boxoffice_http::client_version::ClientVersion;
-use clap::Args;
-use clap::builder::FalseyValueParser;
+use clap::{ArgAction, Args};
 pub use file::{CONFIG_FILE, ConfigFile};
 use http::{BodyMemoryOptions, ConnectionOptions, LimitOptions};
 pub use http::{ListenAddress, TlsOptions};
@@ -28,7 +27,7 @@ use retention::RetentionOptions;
 use rustix::fs::Access;
 use secret::given_twice;
 pub use secret::{SecretFile, warn_of_readable_files};
-pub use setting::{InvalidSettings, Setting, setting, whole_number};
+pub use setting::{InvalidSettings, Setting, boolean, setting, whole_number};
 use slog::Logger;
 pub use storage::{StorageOptions, database_url};
 pub use suggestion::suggest;
@@ -99,8 +98,8 @@ struct SettingsOptions {
     #[arg(long, env = "BOXOFFICE_MINIMUM_CLIENT_VERSION", default_value = "3.0.0", value_name = "VERSION", value_parser = setting(client_version))]
     minimum_client_version: Setting<ClientVersion>,
     /// Accept the most common passwords too
-    #[arg(long, env = "BOXOFFICE_ALLOW_COMMON_PASSWORDS", value_parser = FalseyValueParser::new())]
-    allow_common_passwords: bool,
+    #[arg(long, env = "BOXOFFICE_ALLOW_COMMON_PASSWORDS", action = ArgAction::SetTrue, value_parser = setting(boolean))]
+    allow_common_passwords: Setting<bool>,
     #[command(flatten)]
     limits: LimitOptions,
     #[command(flatten)]
@@ -268,7 +267,7 @@ impl PlatformOptions {
             reservation: Duration::from_secs(u64::from(*options.reservation_minutes.get()?) * 60),
             fee_steps: options.fee_steps.get()?.clone(),
             minimum_client_version: *options.minimum_client_version.get()?,
-            passwords: PasswordSettings { allow_common: options.allow_common_passwords, ..PasswordSettings::default() },
+            passwords: PasswordSettings { allow_common: *options.allow_common_passwords.get()?, ..PasswordSettings::default() },
             limits: options.limits.settings()?,
             mail: options.mail.settings(data_dir)?,
             retention: options.retention.settings()?,
@@ -296,6 +295,7 @@ impl PlatformOptions {
             settings.fee_steps.problem(),
             settings.fee_decimals_problem(),
             settings.minimum_client_version.problem(),
+            settings.allow_common_passwords.problem(),
             settings.slow_statement_ms.problem(),
         ];
         let limits = settings.limits.problems();

@@ -10,12 +10,11 @@ use boxoffice_http::{Listener, ServerHandle};
 use boxoffice_mock::{CallbackTargets, DelayRange, FaultRule, FileWatcher, MockConfigFile, MockSettings};
 use boxoffice_openapi::Contract;
 use clap::Args;
-use clap::builder::FalseyValueParser;
 use slog::{Logger, info, warn};
 
 use super::print;
 use super::signals::{StopSignals, handle_other_signals};
-use crate::config::{InvalidSettings, ListenAddress, Setting, TlsOptions, setting};
+use crate::config::{InvalidSettings, ListenAddress, Setting, TlsOptions, boolean, setting};
 use crate::contract;
 
 /// The default address.
@@ -50,11 +49,11 @@ pub struct MockOptions {
     key: Option<String>,
     /// Store what is posted to a collection, so that it can be read, listed, changed and deleted until the mock stops
     #[arg(long, env = "BOXOFFICE_STATEFUL", value_name = "BOOL", num_args = 0..=1, require_equals = true,
-        default_missing_value = "true", value_parser = FalseyValueParser::new())]
+        default_missing_value = "true", value_parser = boolean)]
     stateful: Option<bool>,
     /// Load the document again when one of its files changes; stored resources are lost
     #[arg(long, env = "BOXOFFICE_WATCH", value_name = "BOOL", num_args = 0..=1, require_equals = true,
-        default_missing_value = "true", value_parser = FalseyValueParser::new())]
+        default_missing_value = "true", value_parser = boolean)]
     watch: Option<bool>,
     /// Delay of every response in milliseconds: a number, or a range such as 20..200
     #[arg(long, env = "BOXOFFICE_DELAY", value_name = "DELAY", value_parser = str::parse::<DelayRange>)]

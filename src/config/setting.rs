@@ -65,6 +65,15 @@ pub fn whole_number<const MINIMUM: u32, const MAXIMUM: u32>(text: &str) -> anyho
     number.ok_or_else(|| anyhow::anyhow!("`{text}` is not a whole number from {MINIMUM} to {MAXIMUM}"))
 }
 
+/// Parses a switch that is on or off. A variable that is empty is off.
+pub fn boolean(text: &str) -> anyhow::Result<bool> {
+    match text.trim().to_lowercase().as_str() {
+        "true" | "yes" | "on" | "t" | "y" | "1" => Ok(true),
+        "false" | "no" | "off" | "f" | "n" | "0" | "" => Ok(false),
+        _ => Err(anyhow::anyhow!("`{text}` is neither true nor false")),
+    }
+}
+
 /// Invalid settings. The program has not started, and nothing was changed.
 #[derive(Debug)]
 pub struct InvalidSettings {

@@ -317,6 +317,25 @@ fn rejects_each_invalid_setting_with_an_example() {
     }
 }
 
+#[test]
+fn rejects_variable_that_is_neither_true_nor_false() {
+    let folder = tempfile::tempdir().unwrap();
+    for (command, variable) in [
+        (&["serve"][..], "BOXOFFICE_ALLOW_COMMON_PASSWORDS"),
+        (&["config", "show"], "BOXOFFICE_ALLOW_COMMON_PASSWORDS"),
+        (&["mock"], "BOXOFFICE_STATEFUL"),
+        (&["mock"], "BOXOFFICE_WATCH"),
+    ] {
+        let rejected = boxoffice(folder.path(), command).env(variable, "flase").run();
+        assert_eq!(rejected.code, Some(2), "{variable}: {}", rejected.stderr);
+        assert!(rejected.stderr.contains("`flase` is neither true nor false"), "{variable}: {}", rejected.stderr);
+    }
+    for value in ["true", "off", ""] {
+        let accepted = boxoffice(folder.path(), &["config", "show"]).env("BOXOFFICE_ALLOW_COMMON_PASSWORDS", value).run();
+        assert!(accepted.succeeded(), "{value}: {}", accepted.stderr);
+    }
+}
+
 /// The data folder, or a file in it, belongs to root, after a command that root has run.
 #[test]
 fn start_names_what_belongs_to_another_user() {
