@@ -10,7 +10,7 @@ mod storage;
 mod suggestion;
 
 use std::env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ::http::Uri;
@@ -24,7 +24,8 @@ pub use http::{ListenAddress, TlsOptions};
 use mail::MailOptions;
 pub use mail::SmtpServer;
 use retention::RetentionOptions;
-use rustix::fs::Access;
+use rustix::fs::{Access, access};
+use rustix::io::Errno;
 use secret::given_twice;
 pub use secret::{SecretFile, warn_of_readable_files};
 pub use setting::{InvalidSettings, Setting, boolean, setting, whole_number};
@@ -175,15 +176,26 @@ impl PlatformOptions {
         Ok(Listener { body_memory: self.body_memory.limits()?, connections: self.connections.limits()?, ..listener })
     }
 
-    /// Checks that this user can use the database and the keys, or create the keys if `creates_files`. After a command that root has
-    /// run, they may belong to root.
+    /// Checks that this user can use the database and the keys, and if `creates_files`, create the keys and files in the folders of images
+    /// and mails. After a command that root has run, they may belong to root.
     ///
     /// # Errors
     /// Returns an error that says what to do, or if an option is invalid.
     pub fn require_access(&self, creates_files: bool) -> anyhow::Result<()> {
-        let Settings { mail, ticket_key_file, .. } = self.settings()?;
+        let Settings { media, mail, ticket_key_file, .. } = self.settings()?;
         self.storage.require_access()?;
         let data = self.storage.data_dir()?;
+        let mail_folder = match &mail.transport {
+            MailTransportSettings::Folder(folder) => Some(folder.as_path()),
+            MailTransportSettings::Smtp(_) => None,
+        };
+        // Other failures may pass: the server works without images and mails.
+        let is_denied = |folder: &&Path| {
+            let existing = private_files::existing_part(folder);
+            creates_files && access(existing, Access::WRITE_OK | Access::EXEC_OK) == Err(Errno::ACCESS)
+        };
+        let denied = [media.folder(), mail_folder].into_iter().flatten().find(is_denied);
+        denied.map_or(Ok(()), |folder| private_files::require_access(&folder.join("new"), Access::WRITE_OK, Some(data)))?;
         [mail.key_file, ticket_key_file].iter().try_for_each(|key| {
             let rights = if creates_files && !key.exists() { Access::READ_OK | Access::WRITE_OK } else { Access::READ_OK };
             private_files::require_access(key, rights, Some(data))

@@ -366,8 +366,17 @@ fn start_names_what_belongs_to_another_user() {
     fs::write(&key, "").unwrap();
     fs::set_permissions(&key, Permissions::from_mode(0o600)).unwrap();
     let root_owns_key = start();
+    fs::remove_file(&key).unwrap();
+    let [(media, root_owns_media), (mail, root_owns_mail)] = ["media", "mail"].map(|name| {
+        let folder = data.join(name);
+        fs::create_dir(&folder).unwrap();
+        fs::set_permissions(&folder, Permissions::from_mode(0o755)).unwrap();
+        let failed = start();
+        fs::remove_dir(&folder).unwrap();
+        (folder, failed)
+    });
 
-    for (failed, path) in [(root_owns_folder, &data), (root_owns_key, &key)] {
+    for (failed, path) in [(root_owns_folder, &data), (root_owns_key, &key), (root_owns_media, &media), (root_owns_mail, &mail)] {
         let message = failed.stderr;
         assert_eq!((failed.code, message.lines().count()), (Some(1), 1), "{message}");
         assert!(message.contains(&format!("boxoffice: {} belongs to root", path.display())), "{message}");
