@@ -97,14 +97,17 @@ pub struct JobMetrics {
 }
 
 impl JobMetrics {
+    /// Begins the count of a job's failures at 0, so that its first failure is an increase, by which an alert sees it.
+    pub fn start(&self, job: &'static str) {
+        self.failures.get_or_create(&[("job", job)]).inc_by(0);
+    }
+
     /// Records a step of a job.
     pub fn record(&self, job: &'static str, is_success: bool) {
-        // Both exist from the first step on, so that an alert can tell 0 from missing.
-        let failures = self.failures.get_or_create(&[("job", job)]).clone();
         if is_success {
             self.last_success.get_or_create(&[("job", job)]).set(unix_time());
         } else {
-            failures.inc();
+            self.failures.get_or_create(&[("job", job)]).inc();
         }
     }
 }

@@ -151,6 +151,23 @@ async fn metrics_count_requests(app: TestApp) {
 }
 
 #[test_on(sqlite, postgres)]
+async fn metrics_count_failures_of_jobs_from_the_start(app: TestApp) {
+    app.execute_sql("alter table job_runs rename to lost_job_runs").await;
+    let platform = RunningApp::start_with_admin(Arc::clone(&app.state), ANY_PORT, Some(Listener::from(ANY_PORT))).unwrap();
+    let admin = platform.admin_address().unwrap();
+    let metrics = async || fetch_url(&format!("http://{admin}/metrics")).await.text().await.unwrap();
+    let last = Regex::new(r#"boxoffice_job_failures_total\{job="apply the retention"\} \d"#).unwrap();
+    let failed = Regex::new(r#"boxoffice_job_failures_total\{job="purge stored responses"\} [1-9]"#).unwrap();
+
+    let at_the_start = metrics().await;
+    // The job is not run, because it can't be leased.
+    wait_until(async || failed.is_match(&metrics().await)).await;
+
+    assert!(last.is_match(&at_the_start), "{at_the_start}");
+    app.execute_sql("alter table lost_job_runs rename to job_runs").await;
+}
+
+#[test_on(sqlite, postgres)]
 async fn access_log_names_caller_but_no_secret(app: TestApp) {
     let (kofi, host) = app.sign_up_with_host("kofi").await;
     let buffer = LogBuffer::default();

@@ -86,6 +86,7 @@ impl Jobs {
         let now = Instant::now();
         let start = |(job, number): (Job<A>, u32)| {
             let shutdown_timeout = job.shutdown_timeout;
+            app.kernel().metrics.jobs.start(job.name);
             (shutdown_timeout, tokio::spawn(repeat(job, Arc::clone(app), now + START_PAUSE * number)))
         };
         Self { kernel: Arc::clone(app.kernel()), tasks: jobs.into_iter().zip(0..).map(start).collect() }
@@ -146,6 +147,7 @@ async fn lease<A>(job: &Job<A>, kernel: &Kernel) -> bool {
     match transaction!(kernel.db, |tx| runs::lease(tx, job.name, &kernel.server_name, now, until).await) {
         Ok(is_leased) => is_leased,
         Err(error) => {
+            kernel.metrics.jobs.record(job.name, false);
             log_failure(job.name, kernel, &error.into_log_text());
             false
         }
