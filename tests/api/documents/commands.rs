@@ -30,7 +30,7 @@ const OTHER_PROGRAMS: &[(&str, &[&str])] = &[
     ("packaging/fail2ban/check", &["fail2ban-client"]),
     (
         "tests/api/documents/postgres.rs",
-        &["cat", "createdb", "createuser", "date", "dropdb", "mv", "pg_basebackup", "pg_dump", "pg_restore", "psql", "sed"],
+        &["cat", "createdb", "createuser", "date", "dropdb", "ls", "mv", "pg_basebackup", "pg_dump", "pg_restore", "psql", "sed"],
     ),
     ("tests/api/documents/runs.rs", &["curl", "cut", "grep", "head", "install", "openssl", "sqlite3", "tail", "tr"]),
     ("tests/foreign-servers/run", &["python3", "schemathesis"]),

@@ -65,13 +65,13 @@ impl TrialMachine {
     }
 
     /// Runs the lines of the cron table as cron does each night, without the folders of the system's administration in `PATH`. Returns
-    /// their number.
-    fn back_up(&self) -> usize {
+    /// their number. `end` is added to each.
+    fn back_up(&self, end: &str) -> usize {
         let table = fs::read_to_string(self.root().join("etc/cron.d/boxoffice")).unwrap();
         for line in table.lines() {
             // Before the command, a line has five fields for the time, and the user.
             let command = line.splitn(7, ' ').nth(6).unwrap().replace("\\%", "%");
-            self.run(&format!("unset -f runuser\nPATH=/usr/bin:/bin\n{command}"));
+            self.run(&format!("unset -f runuser\nPATH=/usr/bin:/bin\n{command}{end}"));
         }
         table.lines().count()
     }
@@ -92,8 +92,8 @@ impl TrialMachine {
     }
 }
 
-/// The commands of `First production set-up`, and two restores of the nightly backups, the second one of a backup that was made after
-/// the first restore.
+/// The commands of `First production set-up`, and two restores of the nightly backups: early on the day after they were made, when those
+/// of a week ago have today's name, and of a backup that was made after the first restore. Then a backup and a restore that fail.
 #[test]
 fn first_production_set_up_works() {
     let Some(machine) = TrialMachine::create() else { return };
@@ -107,7 +107,7 @@ fn first_production_set_up_works() {
     let nginx = fs::read_to_string(root.join("etc/nginx/conf.d/boxoffice.conf")).unwrap();
     assert!(!nginx.contains("8082") && nginx.contains("/etc/nginx/certificate.pem"), "{nginx}");
     machine.create_account("first");
-    let made = machine.back_up();
+    let made = machine.back_up("");
     let backups = root.join("var/backups/boxoffice");
     assert_eq!(fs::metadata(&backups).unwrap().mode() & 0o777, 0o700);
     assert_eq!(fs::read_dir(&backups).unwrap().count(), made);
@@ -117,6 +117,8 @@ fn first_production_set_up_works() {
         assert!(!files.contains(secret), "{files}");
     }
 
+    let of_last_week = "cd /var/backups/boxoffice\nfor backup in *; do mv $backup ${backup/-?/-0}; echo old > $backup; touch -d '7 days ago' $backup; done";
+    machine.run(of_last_week);
     machine.create_account("lost");
     let keys = ["mail.key", "ticket.key"].map(|key| root.join("var/lib/boxoffice").join(key));
     keys.iter().for_each(|key| fs::rename(key, machine.folder.path().join(key.file_name().unwrap())).unwrap());
@@ -127,15 +129,28 @@ fn first_production_set_up_works() {
     assert_eq!(machine.accounts(), "first");
 
     machine.create_account("second");
-    machine.back_up();
+    machine.back_up("");
     machine.create_account("lost");
     machine.run(&restore.concat());
     assert_eq!(machine.accounts(), "first second", "the backup is not that of the restored database");
     assert_eq!(machine.databases(), 3);
 
+    // A backup that fails leaves the last one as it is.
+    let table = root.join("etc/cron.d/boxoffice");
+    let cron = fs::read_to_string(&table).unwrap();
+    fs::write(
+        &table,
+        cron.replace("--format=custom boxoffice", "--format=custom missing").replace(" boxoffice ||", " missing ||"),
+    )
+    .unwrap();
+    let list = "stat --format='%n %s' /var/backups/boxoffice/*-*";
+    let before = machine.run(list);
+    machine.back_up(" || true");
+    assert_eq!(machine.run(list), before);
+
     // In a shell without `set -e`, into which the commands are pasted.
     let damage = "for dump in /var/backups/boxoffice/database-*; do truncate -s 2000 \"$dump\"; done\nset +e\n";
-    machine.run(&format!("{damage}{}test $? != 0", restore[0]));
+    machine.run(&format!("{damage}{}test $? != 0", restore[..2].concat()));
     assert_eq!((machine.accounts().as_str(), machine.databases()), ("first second", 4), "a damaged backup was used");
 }
 
