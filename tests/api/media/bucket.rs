@@ -74,3 +74,16 @@ async fn image_that_bucket_rejects_is_unavailable(app: TestApp) {
         tokio::task::block_in_place(|| server.stop());
     }
 }
+
+#[test_on(sqlite, postgres)]
+async fn log_names_reason_of_unreachable_bucket(app: TestApp) {
+    let server = serve(&app, "http://127.0.0.1:1");
+
+    let ready = fetch_url(&format!("{}/readyz", server.address)).await;
+
+    let mut causes = std::iter::repeat_with(|| server.wait_for_log("cause"));
+    let cause = tokio::task::block_in_place(|| causes.find(|cause| cause.contains("cannot reach the media store"))).unwrap();
+    assert_eq!(ready.status().as_u16(), 200);
+    assert!(cause.contains("Connection refused"), "{cause}");
+    tokio::task::block_in_place(|| server.stop());
+}

@@ -14,7 +14,7 @@ use object_store::local::LocalFileSystem;
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::prefix::PrefixStore;
-use object_store::{Error, ObjectMeta, ObjectStore, ObjectStoreExt};
+use object_store::{Error, ObjectMeta, ObjectStore, ObjectStoreExt, RetryConfig};
 use parking_lot::Mutex;
 use tokio::sync::{Mutex as AsyncMutex, OnceCell, Semaphore};
 use tokio::task::spawn_blocking;
@@ -34,6 +34,9 @@ const ACCESS_TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct MediaStore {
     objects: Arc<dyn ObjectStore>,
+    /// The same objects with one more attempt only, for the checks: the usual attempts take minutes, and the reason of a failure is known
+    /// after the last one. The first attempt may find a connection that the bucket has closed.
+    checked_objects: Box<dyn ObjectStore>,
     /// The folder; `None` for a bucket.
     folder: Option<PathBuf>,
     /// A permit for each access that may be in progress.
@@ -89,13 +92,16 @@ impl MediaStore {
     /// Doesn't check that a bucket exists; the first access fails if it doesn't.
     pub fn open(settings: &Settings) -> Result<MediaStore> {
         let location = &settings.media;
-        let objects = match location {
-            MediaLocation::Folder(folder) => open_folder(folder, settings.creates_files),
-            MediaLocation::Bucket { name, prefix } => open_bucket(name, prefix, settings.media_secret_key.as_ref()),
+        let open = |retries: RetryConfig| {
+            let objects = match location {
+                MediaLocation::Folder(folder) => open_folder(folder, settings.creates_files),
+                MediaLocation::Bucket { name, prefix } => open_bucket(name, prefix, settings.media_secret_key.as_ref(), retries),
+            };
+            objects.with_context(|| format!("cannot open the media store {location}"))
         };
-        let objects = objects.with_context(|| format!("cannot open the media store {location}"))?;
         Ok(MediaStore {
-            objects: objects.into(),
+            objects: open(RetryConfig::default())?.into(),
+            checked_objects: open(RetryConfig { max_retries: 1, ..RetryConfig::default() })?,
             folder: location.folder().map(ToOwned::to_owned),
             accesses: Arc::new(Semaphore::new(settings.image_accesses)),
             check: Arc::default(),
@@ -147,7 +153,7 @@ impl MediaStore {
             .await?;
         }
         // A missing bucket differs from a missing object only in the body of the response to GET; HEAD has none.
-        match self.objects.get(&Path::from("check")).await {
+        match self.checked_objects.get(&Path::from("check")).await {
             Err(error) if is_absent(&error) => Ok(None),
             other => other.map(|_| None).context("cannot reach the media store"),
         }
@@ -156,8 +162,8 @@ impl MediaStore {
     /// Checks that the store can be written: stores an object that is no image, and deletes it.
     pub async fn check_writable(&self) -> Result<()> {
         let path = Path::from(format!("check-{:016x}", rand::random::<u64>()));
-        self.objects.put(&path, Bytes::from_static(b"check").into()).await.context("cannot write to the media store")?;
-        self.objects.delete(&path).await.context("cannot delete from the media store")
+        self.checked_objects.put(&path, Bytes::from_static(b"check").into()).await.context("cannot write to the media store")?;
+        self.checked_objects.delete(&path).await.context("cannot delete from the media store")
     }
 
     /// Deletes the image with this name. Succeeds if there is none, so that it can be repeated.
@@ -266,8 +272,8 @@ fn open_folder(folder: &std::path::Path, creates: bool) -> Result<Box<dyn Object
     Ok(Box::new(LocalFileSystem::new_with_prefix(folder)?.with_fsync(true)))
 }
 
-fn open_bucket(bucket: &str, prefix: &str, secret_key: Option<&Secret>) -> Result<Box<dyn ObjectStore>> {
-    let mut builder = AmazonS3Builder::from_env().with_bucket_name(bucket);
+fn open_bucket(bucket: &str, prefix: &str, secret_key: Option<&Secret>, retries: RetryConfig) -> Result<Box<dyn ObjectStore>> {
+    let mut builder = AmazonS3Builder::from_env().with_bucket_name(bucket).with_retry(retries);
     if let Some(Secret(key)) = secret_key {
         builder = builder.with_secret_access_key(key);
     }
