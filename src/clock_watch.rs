@@ -181,8 +181,10 @@ fn check_stored_times(app: &App, highest: Id, last_seen: Timestamp, steady_since
     if is_behind && (is_new || !state.is_behind) {
         // After a step back that this server has seen, it corrects them at once.
         state.is_correction_due = state.corrections == 0;
-        warn!(app.log, "stored times are ahead of the clock: a server's clock was ahead, or this machine's is behind. They are corrected \
-            once the clock has been steady for 10 minutes; identifiers are counted on from the highest one";
+        let when =
+            if state.is_correction_due { ". They are corrected once the clock has been steady for 10 minutes" } else { "" };
+        warn!(app.log, "stored times are ahead of the clock: a server's clock was ahead, or this machine's is behind{when}; identifiers \
+            are counted on from the highest one";
             "clock" => now.format_rfc3339(), "stored" => stored.format_rfc3339());
     }
     state.is_behind = is_behind;

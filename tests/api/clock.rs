@@ -237,6 +237,7 @@ async fn recovers_from_clock_that_was_days_ahead(app: TestApp) {
     for text in ["set forward", "set back; the server follows it", "stored times are ahead", "were corrected"] {
         assert!(messages.contains(text), "{text}: {:?}", messages.0.lock().unwrap());
     }
+    assert!(!messages.contains("steady for 10 minutes"), "they were corrected at once: {:?}", messages.0.lock().unwrap());
 }
 
 /// An order reads the time, and waits for a section while the clock is set back and stored times are corrected.
