@@ -13,10 +13,12 @@ use boxoffice_http::traces::Tracer;
 use futures::future::{Either, join, join_all, select};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
 use crate::races::count_statuses;
 use crate::support::{
-    ANY_PORT, DAY, PASSWORD, Request, Response, TestApp, User, card_payment, partial_card_payment, rejection, section, test_on,
+    ANY_PORT, DAY, PASSWORD, Request, Response, TestApp, User, card_payment, id_of, partial_card_payment, rejection, section,
+    test_on, wait_until,
 };
 
 /// Builds a zone. Names of zones are not unique.
@@ -294,6 +296,50 @@ async fn different_request_that_waits_for_claim_is_rejected(app: TestApp) {
     assert_eq!(count_statuses(&responses, [201, 422]), [1, 1]);
     assert_eq!(app.scalar::<i64>("select count(*) from zones").await, 1);
     assert_eq!(audited().await - before, 2, "the success and the rejection");
+}
+
+/// A payment stores its response while it holds other locks. A duplicate on another server is in a batch that waits for an order, and
+/// must not hold the row of the response meanwhile.
+#[test_on(postgres)]
+async fn duplicate_in_a_batch_does_not_block_its_payment(app: TestApp) {
+    app.stop_jobs().await;
+    let (_, ama, event) = app.create_sale(&[section("Floor", 20.0, 10)]).await;
+    let mut orders = Vec::new();
+    for _ in 0..3 {
+        orders.push(ama.order(&event.sections[0], 1).await.unwrap().self_.clone());
+    }
+    let [paid, other, first] = &orders[..] else { unreachable!() };
+    let second = app.start_second_server(app.state.settings.clone()).await;
+    let lock = async |order: &str| {
+        let mut connection = PgConnection::connect(&app.database_url).await.unwrap();
+        let lock = format!("begin; select id from orders where id = {} for update", id_of(order));
+        connection.execute(AssertSqlSafe(lock)).await.unwrap();
+        connection
+    };
+    let request = |order: &str| app.request("POST", &format!("{order}/payments")).key(&ama.key).json(&card_payment());
+    let at_second = |order: &str| request(order).at(second.server).header("Idempotency-Key", order);
+    let [mut of_paid, mut of_other, mut of_first] = [lock(paid).await, lock(other).await, lock(first).await];
+
+    let payment = tokio::spawn(request(paid).header("Idempotency-Key", paid.as_str()).send());
+    app.wait_for_lock_waits(1).await;
+    // The next batch of the second server waits for the end of this one.
+    let before = tokio::spawn(at_second(first).send());
+    app.wait_for_lock_waits(2).await;
+    let batch = [paid, other].map(|order| tokio::spawn(at_second(order).send()));
+    wait_until(async || second.in_flight() == 3).await;
+    of_first.execute("commit").await.unwrap();
+    app.gateway.wait_for_charges(1).await;
+    app.wait_for_lock_waits(2).await;
+    of_paid.execute("commit").await.unwrap();
+    let payment = payment.await.unwrap();
+    of_other.execute("commit").await.unwrap();
+
+    assert_eq!(payment.status, 201, "{}", payment.body);
+    let [duplicate, other] = batch;
+    assert_eq!([before.await.unwrap().status, other.await.unwrap().status], [201, 201]);
+    let duplicate = duplicate.await.unwrap();
+    assert!(rejection(&duplicate) == (409, "idempotency.under-way") || is_replayed(&duplicate), "{}", duplicate.body);
+    second.stop().await;
 }
 
 #[test_on(sqlite, postgres)]

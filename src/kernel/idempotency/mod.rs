@@ -137,25 +137,13 @@ impl IdempotentRequest {
                 .add(|request| request.attempt);
             columns.add(|request| request.started);
         });
-        let claimed: Vec<(Id, String)> = insert
-            .push(
-                " on conflict (key_id, hash) do update set fingerprint = excluded.fingerprint, attempt = excluded.attempt,
-                      claimed = excluded.claimed, answer = null",
-            )
-            .push_bind(" where idempotency.claimed <= excluded.claimed - ?", micros(RETENTION))
-            .push(" or (idempotency.answer is null and idempotency.fingerprint = excluded.fingerprint")
-            .push_bind(
-                " and (idempotency.claimed <= excluded.claimed - ? or idempotency.attempt = excluded.attempt))",
-                micros(LEASE),
-            )
-            .push(" returning key_id, hash")
-            .all()
-            .await?;
+        let claimed: Vec<(Id, String)> =
+            insert.push(" on conflict (key_id, hash) do nothing returning key_id, hash").all().await?;
         let claimed: HashSet<(Id, &str)> = claimed.iter().map(|(key, hash)| (*key, hash.as_str())).collect();
         let mut claims = Vec::with_capacity(requests.len());
         for request in requests {
             claims.push(match request {
-                Some(request) if !claimed.contains(&(request.key, request.hash.as_str())) => {
+                Some(request) if !claimed.contains(&(request.key, request.hash.as_str())) && !request.claim_again(tx).await? => {
                     let found = request.require_new(tx).await;
                     Error::split_rejection(found.and_then(|()| Err(Code::IDEMPOTENCY_UNDER_WAY.into())))?
                 }
@@ -163,6 +151,17 @@ impl IdempotentRequest {
             });
         }
         Ok(claims)
+    }
+
+    /// Claims a request that was sent before, if its earlier attempt has ended without a response, or its retention is over. Returns
+    /// whether that is so. It locks no row of a request under way, whose response is stored while other rows are locked.
+    async fn claim_again(&self, tx: &mut Tx) -> Result<bool> {
+        let update = "update idempotency set fingerprint = $3, attempt = $4, claimed = $5, answer = null
+             where key_id = $1 and hash = $2 and (claimed <= $6
+                 or (answer is null and fingerprint = $3 and (claimed <= $7 or attempt = $4)))";
+        let update = tx.query(update).bind(self.key).bind(self.hash.clone()).bind(self.fingerprint.clone()).bind(self.attempt);
+        let update = update.bind(self.started).bind(self.started.minus(RETENTION)).bind(self.started.minus(LEASE));
+        Ok(update.rows_affected().await? == 1)
     }
 
     /// Stores responses. A request that another attempt has claimed meanwhile keeps that attempt's response.
@@ -203,10 +202,6 @@ impl IdempotentRequest {
             .execute()
             .await
     }
-}
-
-fn micros(duration: Duration) -> i64 {
-    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
 }
 
 /// The idempotent requests that are in progress on this server.
