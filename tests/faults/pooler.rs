@@ -7,6 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::Child;
 
+use boxoffice::kernel::db::{Db, inspect};
 use tempfile::TempDir;
 use tokio::time::sleep;
 
@@ -56,6 +57,21 @@ impl Drop for PgBouncer {
     }
 }
 
+/// Without the parameter of the URL, a pooler passes a statement to a connection that has not prepared it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn lost_statement_names_the_pooler() {
+    let Some(cluster) = PgCluster::create() else { return };
+    let db = Db::open(&cluster.url).await.unwrap();
+    let mut reader = db.read().await.unwrap();
+    let select = "select count(*) from regions";
+    assert_eq!(reader.query(select).scalar::<i64>().await.unwrap(), 0);
+    reader.query("deallocate all").execute().await.unwrap();
+
+    let lost = reader.query(select).scalar::<i64>().await.unwrap_err().into_log_text();
+
+    assert!(lost.contains("add statement-cache-capacity=0") && lost.contains("prepared statement"), "{lost}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pooler_in_transaction_mode_fails_no_request() {
     let Some(cluster) = PgCluster::create() else { return };
@@ -68,8 +84,8 @@ async fn pooler_in_transaction_mode_fails_no_request() {
     let work = load.start(&app.address);
     wait_until(async || !load.records().transfers.is_empty()).await;
     // A second start finds the tables, the lock and no prepared statements of the first.
-    boxoffice::kernel::db::Db::open(&url).await.unwrap().close().await;
-    let state = boxoffice::kernel::db::inspect(&url).await.unwrap();
+    Db::open(&url).await.unwrap().close().await;
+    let state = inspect(&url).await.unwrap();
     sleep(fault_duration(1)).await;
     work.stop().await;
 

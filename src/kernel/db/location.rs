@@ -27,7 +27,7 @@ const PARAMETERS: [&str; 11] = [
 /// The parameter for the number of statements that each connection keeps prepared.
 const STATEMENT_CACHE: &str = "statement-cache-capacity";
 /// The parameter for a connection pooler in transaction mode.
-pub(super) const NO_STATEMENT_CACHE: &str = "statement-cache-capacity=0";
+const NO_STATEMENT_CACHE: &str = "statement-cache-capacity=0";
 /// The reason why a password with special characters is rejected: its end would be taken for the host or a parameter, and be shown in
 /// the next error.
 const NOT_ENCODED: &str = "in the username and the password, write %2F for `/`, %3F for `?`, %23 for `#` and %25 for `%`";

@@ -7,8 +7,7 @@ use boxoffice_http::error::one_line;
 use sqlx::migrate::MigrateError;
 use sqlx::postgres::{PgConnectOptions, PgDatabaseError};
 
-use super::location::NO_STATEMENT_CACHE;
-use super::transient::is_unknown_host;
+use super::transient::{POOLER, is_prepared_elsewhere, is_unknown_host};
 
 /// The code of PostgreSQL's errors about missing rights.
 const INSUFFICIENT_PRIVILEGE: &str = "42501";
@@ -81,13 +80,9 @@ pub(super) fn migration_error(error: MigrateError) -> anyhow::Error {
             anyhow!("its tables were made by another build of boxoffice (migration {version} differs)")
         }
         MigrateError::Execute(sqlx::Error::Database(cause)) | MigrateError::ExecuteMigration(sqlx::Error::Database(cause), _)
-            if ["26000", "42P05"].contains(&cause.code().unwrap_or_default().as_ref()) =>
+            if is_prepared_elsewhere(cause.as_ref()) =>
         {
-            anyhow!(
-                "a connection pooler does not keep prepared statements: add {NO_STATEMENT_CACHE} to the parameters of the URL, or set \
-                 the pooler to session mode ({})",
-                cause.message()
-            )
+            anyhow!("{POOLER} ({})", cause.message())
         }
         MigrateError::Execute(sqlx::Error::Database(cause)) | MigrateError::ExecuteMigration(sqlx::Error::Database(cause), _)
             if cause.try_downcast_ref::<PgDatabaseError>().is_some() =>

@@ -17,9 +17,25 @@ const STATEMENT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Codes of PostgreSQL: lock_not_available, query_canceled.
 const CANCELLED: [&str; 2] = ["55P03", "57014"];
 
+/// Codes of PostgreSQL for a prepared statement that another connection has closed or opened: invalid_sql_statement_name,
+/// duplicate_prepared_statement.
+const PREPARED_ELSEWHERE: [&str; 2] = ["26000", "42P05"];
+/// The cause of these errors, and what to do about it.
+pub(super) const POOLER: &str = "a connection pooler does not keep prepared statements: add statement-cache-capacity=0 to the parameters \
+    of the URL, or set the pooler to session mode";
+
 /// Maps an error of sqlx to [`Error::Unavailable`] if a later attempt may succeed, otherwise to [`Error::Database`].
 pub(super) fn database_error(error: sqlx::Error) -> Error {
-    if is_unavailable(&error) { Error::Unavailable(error.into()) } else { Error::Database(error.into()) }
+    if is_unavailable(&error) {
+        return Error::Unavailable(error.into());
+    }
+    let is_of_pooler = matches!(&error, sqlx::Error::Database(cause) if is_prepared_elsewhere(cause.as_ref()));
+    Error::Database(if is_of_pooler { anyhow::Error::from(error).context(POOLER).into() } else { error.into() })
+}
+
+/// Returns whether a pooler has passed the statements of one connection to others.
+pub(super) fn is_prepared_elsewhere(error: &dyn DatabaseError) -> bool {
+    PREPARED_ELSEWHERE.contains(&error.code().unwrap_or_default().as_ref())
 }
 
 /// Returns the error of sqlx behind `error`, if there is one.
