@@ -26,8 +26,6 @@ use crate::retention;
 use crate::routes::routes;
 use crate::state::{App, Ctx};
 
-/// The name of the job that sends mail.
-pub(crate) const DELIVER_MAIL: &str = "deliver mail";
 /// The name of the job that deletes what is no longer needed.
 pub(crate) const APPLY_RETENTION: &str = "apply the retention";
 
@@ -50,7 +48,7 @@ pub(crate) const JOBS: [Job<App>; 15] = [
     })
     .shutdown_timeout(60)
     .on_one_server(),
-    Job::every(1, DELIVER_MAIL, |app| async move { deliver_mail(&app).await }.boxed()),
+    Job::every(1, outbox::DELIVER_MAIL, |app| async move { deliver_mail(&app).await }.boxed()),
     Job::every(5, "report changed events", |app| async move { mail::report_events(&Context::immediate(app)).await }.boxed()),
     // Only for events that other programs or servers of the version before have written.
     Job::every(60, "complete the search index", |app| {

@@ -12,9 +12,10 @@ use crate::bootstrap;
 use crate::clock_watch;
 use crate::kernel::http::run_as_operator;
 use crate::kernel::jobs::{self, JobRun};
+use crate::kernel::outbox;
 use crate::kernel::settings::{MailTransportSettings, RetentionSettings, Settings};
 use crate::kernel::types::clock::Timestamp;
-use crate::server::{APPLY_RETENTION, DELIVER_MAIL, JOBS};
+use crate::server::{APPLY_RETENTION, JOBS};
 use crate::state::Ctx;
 
 /// How to run a job with the settings of the server.
@@ -98,7 +99,7 @@ pub async fn run(admin: &Admin, command: JobsCommand) -> anyhow::Result<()> {
 /// Returns what a job does by the settings of the command, if it can't be undone.
 fn effect(job: &str, settings: &Settings) -> Option<String> {
     match job {
-        DELIVER_MAIL => Some(match &settings.mail.transport {
+        outbox::DELIVER_MAIL => Some(match &settings.mail.transport {
             MailTransportSettings::Smtp(server) => {
                 format!("sends the mails that are due to the mail server {}:{}", server.host, server.port)
             }

@@ -75,7 +75,8 @@ pub async fn run(admin: &Admin, command: OutboxCommand) -> anyhow::Result<()> {
             let retry = |ctx: Ctx| async move { outbox::make_all_due(&app, &ctx.unit).await };
             let retried = run_as_operator(&admin.operator.app, "outbox_retry", "/outbox".to_owned(), retry).await;
             let count = retried.map_err(|error| describe(&error))?;
-            let text = format!("Running servers send {}.", counted(count, "mail", "mails"));
+            let mails = counted(count, "mail is", "mails are");
+            let text = format!("{mails} due. Servers with their keys send them, at most 100 per second each.");
             admin.output.done(&json!({ "mails": count }), &text)
         }
         OutboxCommand::Retry { id: Some(id), .. } => {

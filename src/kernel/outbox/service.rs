@@ -1,11 +1,13 @@
 //! Storing mail in the outbox, and delivering it.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use boxoffice_http::error::{Error, Result};
 use boxoffice_http::traces::SpanKind;
+use futures::FutureExt;
 use lettre::Message;
 use lettre::message::header::{ContentType, HeaderName, HeaderValue};
 use lettre::message::{self, Mailbox, MultiPart, SinglePart};
@@ -27,13 +29,15 @@ use crate::kernel::types::id::Id;
 use crate::kernel::types::secret;
 use crate::kernel::unit_of_work::UnitOfWork;
 
+/// The name of the job that delivers mail.
+pub const DELIVER_MAIL: &str = "deliver mail";
 /// Number of mails that are delivered at the same time.
 const CONCURRENCY: usize = 8;
-/// Shortest time between two claims of mails. With [`CONCURRENCY`], it makes one server send at most 100 mails per second: during a large
+/// Shortest time between two claims of mails. With `CONCURRENCY`, it makes one server send at most 100 mails per second: during a large
 /// sale, mails wait, and requests don't.
 pub const CLAIM_PAUSE: Duration = Duration::from_millis(80);
-/// Time after which a step claims no more mails, so that its success is recorded while mails are always due.
-const MAX_STEP: Duration = Duration::from_secs(60);
+/// Time until the next claim if no mail was due, while others are in delivery.
+const IDLE_PAUSE: Duration = Duration::from_secs(1);
 /// The delay after each failed attempt. The last attempt follows the last delay, about 15 hours after the first attempt.
 const RETRY_DELAYS: [Duration; 7] = [
     Duration::from_secs(10),
@@ -49,6 +53,8 @@ const SHORTEST_USE: Duration = Duration::from_secs(2 * 60);
 /// Age of a mail after which any server claims it, to give it up. Until then only servers with its key claim it, and by then they
 /// have made their last attempt.
 const ABANDONED_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
+/// Time for which any server may have leased a mail: with the longest timeout, and a clock that is ahead.
+const LONGEST_LEASE: Duration = Duration::from_secs(13 * 60);
 /// A mail is leased to one server for the timeout of the transport plus this margin for the database updates.
 const LEASE_MARGIN: Duration = Duration::from_secs(2 * 60);
 
@@ -128,16 +134,20 @@ fn encrypt<'w, 'm>(
 /// Returns an error if the database fails. A mail that was delivered but could not be deleted for that reason is delivered
 /// again later.
 pub async fn deliver_due(kernel: &Arc<Kernel>, contents: &dyn MailContents) -> Result<u64> {
-    let (begun, results, mut deliveries) = (Instant::now(), Batcher::of(CONCURRENCY), JoinSet::new());
-    let mut outcome = Ok(0);
+    let (results, mut deliveries, mut outcome) = (Batcher::of(CONCURRENCY), JoinSet::new(), Ok(0));
     loop {
-        outcome = match outcome {
-            Ok(count) if count == 0 || (begun.elapsed() < MAX_STEP && !kernel.is_stopping()) => {
-                begin_due(kernel, contents, &results, &mut deliveries).await.map(|begun| count + begun)
+        let mut pause = IDLE_PAUSE;
+        if let Ok(count) = outcome
+            && (count == 0 || !kernel.is_stopping())
+        {
+            let started = AssertUnwindSafe(start_due(kernel, contents, &results, &mut deliveries)).catch_unwind().await;
+            let started = started.unwrap_or_else(|_| Err(Error::Internal(anyhow!("the preparation of mails has panicked"))));
+            if matches!(started, Ok(1..)) {
+                pause = CLAIM_PAUSE;
             }
-            outcome => outcome,
-        };
-        let pause = sleep(CLAIM_PAUSE);
+            outcome = started.map(|started| count + started);
+        }
+        let pause = sleep(pause);
         tokio::pin!(pause);
         loop {
             tokio::select! {
@@ -155,8 +165,8 @@ pub async fn deliver_due(kernel: &Arc<Kernel>, contents: &dyn MailContents) -> R
     }
 }
 
-/// Claims as many due mails as can be delivered beside `deliveries`, and begins to deliver them. Returns their number.
-async fn begin_due(
+/// Claims as many due mails as can be delivered beside `deliveries`, and starts to deliver them. Returns their number.
+async fn start_due(
     kernel: &Arc<Kernel>,
     contents: &dyn MailContents,
     results: &Arc<Batcher<Timestamp, (Id, DeliveryResult), ()>>,
@@ -167,8 +177,10 @@ async fn begin_due(
     if !store::is_any_due(&mut kernel.db.read().await?, now, key_ids, abandoned).await? {
         return Ok(0);
     }
-    let (most, until) = (CONCURRENCY - deliveries.len(), now.plus(kernel.mail_transport.timeout() + LEASE_MARGIN));
-    let claimed = transaction!(kernel.db, |tx| store::claim(tx, now, until, key_ids, abandoned, most as i64).await)?;
+    let (free, until) = (CONCURRENCY - deliveries.len(), now.plus(kernel.mail_transport.timeout() + LEASE_MARGIN));
+    let claimed = transaction!(kernel.db, |tx| store::claim(tx, now, until, key_ids, abandoned, free as i64).await)?;
+    // A step ends when no mail is in delivery, which takes as long as mails are always due.
+    kernel.metrics.jobs.record(DELIVER_MAIL, true);
     let prepared = prepare(kernel, contents, &claimed).await?;
     let count = claimed.len() as u64;
     for (mail, prepared) in claimed.into_iter().zip(prepared) {
@@ -243,16 +255,17 @@ pub async fn make_due(unit: &UnitOfWork, id: Id, now: Timestamp) -> Result<()> {
     if is_due { Ok(()) } else { Err(Error::NOT_FOUND) }
 }
 
-/// Makes all mails due that wait for a later attempt, except those that a server may be sending at this moment. Returns their number.
+/// Makes all mails due whose next attempt is due in more than `LONGEST_LEASE`. The others are due soon, or a server may be sending
+/// them. Returns their number.
 ///
 /// # Errors
 /// Returns an error if the database fails; some of the mails may then be due.
 pub async fn make_all_due(kernel: &Kernel, unit: &UnitOfWork) -> Result<u64> {
-    let now = kernel.clock.now();
-    let leased = now.plus(kernel.mail_transport.timeout() + LEASE_MARGIN);
     let mut count = 0;
     loop {
-        match transaction!(unit, |tx| store::make_some_due(tx, now, leased).await)? {
+        // Each transaction commits the one before, and servers claim its mails until later than that.
+        let now = kernel.clock.now();
+        match transaction!(unit, |tx| store::make_some_due(tx, now, now.plus(LONGEST_LEASE)).await)? {
             0 => return Ok(count),
             some => count += some,
         }
@@ -358,7 +371,7 @@ async fn deliver(kernel: &Kernel, mail: &MailRow, prepared: Prepared) -> Deliver
     }
     drop(span);
     let delay = usize::try_from(mail.attempts - 1).ok().and_then(|failed| RETRY_DELAYS.get(failed).copied());
-    let delay = delay.and_then(|delay| within(delay, mail.expires, kernel.clock.now()));
+    let delay = delay.and_then(|delay| limit_delay(delay, mail.expires, kernel.clock.now()));
     let record = |result| kernel.metrics.record_mail_attempt(result);
     match (outcome, delay) {
         (Ok(destination), _) => {
@@ -383,7 +396,7 @@ async fn deliver(kernel: &Kernel, mail: &MailRow, prepared: Prepared) -> Deliver
 
 /// Returns the delay of an attempt: half of the time until the end of a mail at most, so that it is sent while its code can be used.
 /// Returns `None` if the end is too near.
-fn within(delay: Duration, expires: Option<Timestamp>, now: Timestamp) -> Option<Duration> {
+fn limit_delay(delay: Duration, expires: Option<Timestamp>, now: Timestamp) -> Option<Duration> {
     let Some(expires) = expires else { return Some(delay) };
     let left = expires.since(now);
     (left >= SHORTEST_USE).then_some(delay.min(left / 2))
