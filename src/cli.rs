@@ -260,14 +260,29 @@ fn not_blank(argument: &str) -> anyhow::Result<String> {
     Ok(argument.to_owned())
 }
 
+/// What a command does if the keys of the server don't exist.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum MissingKeys {
+    /// Creates them.
+    Create,
+    /// Changes nothing, and so creates no files.
+    Ignore,
+    /// Ends with an error.
+    Reject,
+}
+
 /// Opens a database that exists. With wrong settings, a command would otherwise create one, and find nothing in it. A command that
 /// changes nothing creates no other files either.
-async fn open_existing(options: &PlatformOptions, creates_files: bool, log: &Logger) -> anyhow::Result<Arc<App>> {
-    let settings = Settings { creates_files, ..options.settings()? };
+async fn open_existing(options: &PlatformOptions, missing_keys: MissingKeys, log: &Logger) -> anyhow::Result<Arc<App>> {
+    let settings = Settings { creates_files: missing_keys != MissingKeys::Ignore, ..options.settings()? };
     if let DatabaseLocation::Sqlite(path) = options.database_url()?.parse()? {
         private_files::require_access(&path, Access::READ_OK, Some(options.storage.data_dir()?))?;
         let (path, is_there) = (path.display(), path.exists());
         ensure!(is_there, "there is no SQLite database {path}: give the settings of the server, such as --config");
+    }
+    if missing_keys == MissingKeys::Reject {
+        options.require_access(settings.creates_files)?;
+        options.require_keys()?;
     }
     open_with(options, settings, log, Tracer::default()).await
 }
@@ -315,7 +330,9 @@ fn print(output: impl Display) -> anyhow::Result<()> {
 fn print_error(error: impl Display) {
     let line = format!("boxoffice: {error}\n");
     // A thread, because a pipe that nobody reads blocks it. If standard error is closed, there is no way to report the failure.
-    let printing = thread::spawn(move || _ = stderr().write_all(line.as_bytes()));
+    let print = |line: &str| _ = stderr().write_all(line.as_bytes());
+    let in_thread = line.clone();
+    let Ok(printing) = thread::Builder::new().spawn(move || print(&in_thread)) else { return print(&line) };
     let started = Instant::now();
     while !printing.is_finished() && started.elapsed() < PRINT_TIMEOUT {
         thread::sleep(Duration::from_millis(1));

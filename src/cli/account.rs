@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use slog::Logger;
 
-use super::{open_existing, print};
+use super::{MissingKeys, open_existing, print};
 use crate::config::{InvalidSettings, PlatformOptions, SecretFile, Setting, setting, warn_of_readable_files};
 use crate::features::identity::accounts::{AccountRole, Role};
 use crate::kernel::settings::Secret;
@@ -45,7 +45,7 @@ pub async fn create(options: &AccountOptions, log: &Logger) -> anyhow::Result<()
         let needed = "--password-file or --password is needed: a file with the password, or the password itself";
         return Err(InvalidSettings::new(vec![needed.to_owned()]).into());
     };
-    let app = open_existing(&options.platform, true, log).await?;
+    let app = open_existing(&options.platform, MissingKeys::Create, log).await?;
     let AccountOptions { username, email, role, .. } = options;
     print(provisioning::create_account(&app, username, email, password, Role::from(*role).into()).await?)
 }

@@ -4,7 +4,7 @@ use anyhow::{Context, ensure};
 use clap::{Args, Subcommand};
 use slog::Logger;
 
-use super::{not_blank, open_existing, print};
+use super::{MissingKeys, not_blank, open_existing, print};
 use crate::config::PlatformOptions;
 use crate::features::identity::accounts::Role;
 use crate::kernel::types::clock::{Clock, Timestamp};
@@ -36,7 +36,7 @@ pub struct KeyOptions {
 
 /// Creates an API key and prints it.
 pub async fn create(options: &KeyOptions, log: &Logger) -> anyhow::Result<()> {
-    let app = open_existing(&options.platform, true, log).await?;
+    let app = open_existing(&options.platform, MissingKeys::Create, log).await?;
     let KeyOptions { role, account, name, expires, .. } = options;
     print(provisioning::create_key(&app, name, (*role).into(), account.as_deref(), *expires).await?)
 }

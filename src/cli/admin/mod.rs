@@ -24,7 +24,7 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 use slog::Logger;
 
-use super::open_existing;
+use super::{MissingKeys, open_existing};
 use crate::bootstrap;
 use crate::config::{InvalidSettings, PlatformOptions};
 use crate::contract;
@@ -123,10 +123,8 @@ impl PageOptions {
 /// Returns an error if the command is rejected, or fails.
 pub async fn run(options: AdminOptions, log: &Logger) -> anyhow::Result<()> {
     let AdminOptions { command, json, yes, platform } = options;
-    if !command.is_read_only() {
-        platform.require_keys()?;
-    }
-    let app = open_existing(&platform, !command.is_read_only(), log).await?;
+    let missing_keys = if command.is_read_only() { MissingKeys::Ignore } else { MissingKeys::Reject };
+    let app = open_existing(&platform, missing_keys, log).await?;
     bootstrap::check_fixed_settings(&app).await?;
     let operator = Operator::new(Arc::clone(&app), routes(), contract::load_for(app.settings.currency)?).await?;
     let admin = Admin { operator, output: Output { json, currency: app.settings.currency }, is_confirmed: yes };
