@@ -8,7 +8,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, chown};
 use std::os::unix::net::UnixDatagram;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -497,21 +497,33 @@ fn log_that_nobody_reads_does_not_keep_a_program() {
     let (reader, writer) = io::pipe().unwrap();
     fill(&format!("/proc/self/fd/{}", writer.as_raw_fd()));
     let mut failing = boxoffice(folder.path(), &["serve", "--listen", &occupied.local_addr().unwrap().to_string()]);
-    let failed = failing.stderr(writer).stdout(Stdio::null()).status().unwrap();
+    let failed = wait_for_end(failing.stderr(writer).stdout(Stdio::null()).spawn().unwrap());
 
     let mut server = boxoffice(folder.path(), &["serve"]).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut log = BufReader::new(server.stderr.take().unwrap());
     let mut line = String::new();
     while !line.contains(r#""msg":"serving""#) {
         line.clear();
-        log.read_line(&mut line).unwrap();
+        assert_ne!(log.read_line(&mut line).unwrap(), 0, "the server has ended");
     }
     fill(&format!("/proc/{}/fd/2", server.id()));
     send_term(server.id());
 
     assert_eq!(failed.code(), Some(1));
-    assert!(server.wait().unwrap().success());
+    assert!(wait_for_end(server).success());
     drop((reader, log));
+}
+
+/// Waits for the end of a program, for at most 30 seconds.
+fn wait_for_end(mut program: Child) -> ExitStatus {
+    for _ in 0..300 {
+        if let Some(status) = program.try_wait().unwrap() {
+            return status;
+        }
+        thread::sleep(Duration::from_millis(100));
+    }
+    program.kill().unwrap();
+    panic!("the program has not ended in time");
 }
 
 /// A server that speaks enough of PostgreSQL's protocol to reject every connection with this error.

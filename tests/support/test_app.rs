@@ -322,7 +322,8 @@ impl TestApp {
         assert_eq!(check_invariants(&mut self.state.db.read().await.unwrap(), self.state.clock.now()).await, [""; 0]);
     }
 
-    /// Stops the jobs of all servers, so that only requests change the database.
+    /// Stops the jobs of all servers, so that only requests change the database. Like on a server that stops, they can't be started
+    /// again, and [`deliver_due`](boxoffice::features::sales::mail::deliver_due) claims mails only once in each call.
     pub async fn stop_jobs(&self) {
         for platform in self.platforms.lock().await.iter_mut() {
             platform.stop_jobs().await;

@@ -138,12 +138,10 @@ fn first_production_set_up_works() {
     // A backup that fails leaves the last one as it is.
     let table = root.join("etc/cron.d/boxoffice");
     let cron = fs::read_to_string(&table).unwrap();
-    fs::write(
-        &table,
-        cron.replace("--format=custom boxoffice", "--format=custom missing").replace(" boxoffice ||", " missing ||"),
-    )
-    .unwrap();
-    let list = "stat --format='%n %s' /var/backups/boxoffice/*-*";
+    let failing = [("--format=custom boxoffice", "--format=custom missing"), (" boxoffice ||", " missing ||")];
+    assert!(failing.iter().all(|(name, _)| cron.contains(name)), "{cron}");
+    fs::write(&table, failing.iter().fold(cron, |cron, (name, missing)| cron.replace(name, missing))).unwrap();
+    let list = "stat --format='%n %i %s' /var/backups/boxoffice/*-*";
     let before = machine.run(list);
     machine.back_up(" || true");
     assert_eq!(machine.run(list), before);

@@ -57,7 +57,7 @@ fn rejects_text_that_is_not_a_base64_image() {
     for text in ["*", "data:image/png,abc", "aGk=aGk="] {
         assert_eq!(parse(text), Err(ImageProblem::NotBase64), "{text}");
     }
-    for text in ["", "aGVsbG8=", "data:text/plain;base64,aGk="] {
+    for text in ["", "aGVsbG8=", "data:image/png;base64,aGVsbG8=", "data:text/plain;base64,aGk="] {
         assert_eq!(parse(text), Err(ImageProblem::UnknownFormat), "{text}");
     }
 }

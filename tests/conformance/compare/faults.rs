@@ -13,7 +13,7 @@ use clap::Parser;
 use futures::StreamExt;
 
 use super::proxy::{self, Fault};
-use crate::support::TestApp;
+use crate::support::{CONTRACT, TestApp};
 
 mod access;
 mod conditions;
@@ -83,6 +83,10 @@ fn faults_are_many_and_have_distinct_names() {
     names.sort_unstable();
     names.dedup();
 
+    for fault in table() {
+        let unknown = fault.operations.iter().find(|operation| **operation != "*" && CONTRACT.operation(operation).is_none());
+        assert_eq!(unknown, None, "{}", fault.name);
+    }
     assert!(count >= 120, "{count}");
     assert_eq!(names.len(), count);
 }
