@@ -297,7 +297,7 @@ impl<'a> OperationRun<'a> {
         }
     }
 
-    /// Returns the failure of a check whose response has another status than expected. `name` is what the server has
+    /// Returns the failure of a check whose response has another status than expected. `name` is the request or the state that was
     /// answered, such as `a taken name`.
     pub fn status_failure(
         &self,

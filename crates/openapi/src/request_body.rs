@@ -285,7 +285,12 @@ pub(crate) fn detail(schema: &Schema, name: &str, inner: &str, error: &Validatio
             (ValidationErrorKind::Pattern { .. }, Some(description)) => format!("must be {description}"),
             _ => client_message(error, property.get("example")),
         },
-        _ => message_at(error, inner, property["example"].pointer(&format!("/{inner}"))),
+        _ => {
+            // The example has fewer items than the value.
+            let in_example =
+                inner.split('/').map(|part| if part.parse::<usize>().is_ok() { "/0".to_owned() } else { format!("/{part}") });
+            message_at(error, inner, property["example"].pointer(&in_example.collect::<String>()))
+        }
     }
 }
 

@@ -148,7 +148,7 @@ impl<C: DbConnection> ConnectionManager<C> {
     }
 
     /// Returns the error of a caller that has waited for too long: for one of the open connections, or for a new one.
-    fn timed_out(&self, is_opening: bool) -> sqlx::Error {
+    fn timeout_error(&self, is_opening: bool) -> sqlx::Error {
         let seconds = self.acquire_timeout.as_secs_f32();
         let problem = match self.problem.lock().clone() {
             Some(problem) => problem,
@@ -258,7 +258,7 @@ impl<C: DbConnection> Pool<C> {
         let (start, manager, mut is_opening) = (Instant::now(), self.0.manager(), false);
         let connection = timeout(manager.acquire_timeout, self.get_or_open(&mut is_opening)).await;
         manager.metrics.wait.observe(start.elapsed().as_secs_f64());
-        let connection = connection.unwrap_or_else(|_| Err(PoolError::Backend(manager.timed_out(is_opening))));
+        let connection = connection.unwrap_or_else(|_| Err(PoolError::Backend(manager.timeout_error(is_opening))));
         let (connection, permit) = connection.map_err(|error| manager.acquire_error(error))?;
         let (metrics, outdated) = (Arc::clone(&manager.metrics), manager.outdated.clone());
         let statement = "".into_sql_str();

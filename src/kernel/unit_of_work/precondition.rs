@@ -13,7 +13,7 @@ use futures::future::BoxFuture;
 use tokio::time::timeout;
 
 /// Time limit for a check. The transaction waits for it, and PostgreSQL ends one that is idle for longer.
-const MAX_CHECK: Duration = Duration::from_secs(6);
+const CHECK_TIMEOUT: Duration = Duration::from_secs(6);
 
 type CheckFn = Box<dyn Fn() -> BoxFuture<'static, Result<()>> + Send + Sync>;
 
@@ -37,7 +37,7 @@ impl Precondition {
         if self.is_satisfied.load(Ordering::Relaxed) {
             return Ok(());
         }
-        let checked = timeout(MAX_CHECK, (self.check)()).await;
+        let checked = timeout(CHECK_TIMEOUT, (self.check)()).await;
         checked.unwrap_or_else(|_| Err(Error::Unavailable(anyhow!("a precondition could not be checked in time"))))
     }
 
