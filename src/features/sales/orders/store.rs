@@ -277,13 +277,8 @@ pub async fn delete_reservations(tx: &mut Tx, orders: impl IntoIterator<Item = I
 
 /// Sets the end of the open orders that were placed after `latest` and expire more than `reservation` after it, and returns them.
 pub async fn correct_open(tx: &mut Tx, expires: Timestamp, latest: Timestamp, reservation: Duration) -> Result<Vec<Id>> {
-    let open = tx.select("id from orders where status = 'Placed'").and_where("placed > ?", Some(latest));
-    let open: Vec<Id> = open.and_where("expires > ?", Some(latest.plus(reservation))).for_update().scalars().await?;
-    if !open.is_empty() {
-        let update = tx.update("orders set ").push_bind("expires = ?", expires).push(" where true");
-        update.and_in("id", open.iter().copied()).execute().await?;
-    }
-    Ok(open)
+    let update = "update orders set expires = $1 where status = 'Placed' and placed > $2 and expires > $3 returning id";
+    tx.query(update).bind(expires).bind(latest).bind(latest.plus(reservation)).scalars().await
 }
 
 /// Sets the ends of the reservations of these orders to those of the orders.
