@@ -24,7 +24,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant};
 
 use account::AccountCommand;
 use anyhow::{Context, ensure};
@@ -56,9 +55,6 @@ use crate::kernel::settings::{LimitSettings, Settings};
 use crate::kernel::{outbox, private_files};
 use crate::routes::routes;
 use crate::state::App;
-
-/// Time that the program waits until its error is printed.
-const PRINT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// An event-ticketing platform as a REST API, written against one OpenAPI document
 #[derive(Debug, Parser)]
@@ -281,7 +277,6 @@ async fn open_existing(options: &PlatformOptions, missing_keys: MissingKeys, log
         ensure!(is_there, "there is no SQLite database {path}: give the settings of the server, such as --config");
     }
     if missing_keys == MissingKeys::Reject {
-        options.require_access(settings.creates_files)?;
         options.require_keys()?;
     }
     open_with(options, settings, log, Tracer::default()).await
@@ -333,8 +328,5 @@ fn print_error(error: impl Display) {
     let print = |line: &str| _ = stderr().write_all(line.as_bytes());
     let in_thread = line.clone();
     let Ok(printing) = thread::Builder::new().spawn(move || print(&in_thread)) else { return print(&line) };
-    let started = Instant::now();
-    while !printing.is_finished() && started.elapsed() < PRINT_TIMEOUT {
-        thread::sleep(Duration::from_millis(1));
-    }
+    log::wait_for_last_lines(&printing);
 }

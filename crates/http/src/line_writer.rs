@@ -16,9 +16,8 @@ const MAX_QUEUED_BYTES: usize = 8 * 1024 * 1024;
 /// Time between two writes. Waking the thread for each line costs more than the rest of the line.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Time that the program waits for the last lines when it ends. An output that nobody reads, such as a pipe to a program that is
-/// suspended, must not keep it.
-const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+/// Time that a program waits for a thread that writes its last lines.
+const LAST_LINES_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Collects the parts of a line, and queues the line when flushed.
 #[derive(Debug)]
@@ -27,7 +26,7 @@ pub(crate) struct LineBuffer {
     shared: Arc<Shared>,
 }
 
-/// Stops the thread when dropped, after it has written all queued lines, or after [`CLOSE_TIMEOUT`].
+/// Stops the thread when dropped, as [`wait_for_last_lines`] does, after it has written all queued lines.
 #[derive(Debug)]
 pub struct LineWriterGuard {
     shared: Arc<Shared>,
@@ -140,14 +139,20 @@ impl Write for LineBuffer {
     }
 }
 
+/// Waits until a thread has written the last lines of a program, for a second at most. An output that nobody reads, such as a pipe to a
+/// program that is suspended, must not keep the program.
+pub fn wait_for_last_lines(thread: &JoinHandle<()>) {
+    let start = Instant::now();
+    while !thread.is_finished() && start.elapsed() < LAST_LINES_TIMEOUT {
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
 impl Drop for LineWriterGuard {
     fn drop(&mut self) {
         self.shared.lock().is_closed = true;
         self.shared.changed.notify_one();
-        let closed = Instant::now();
-        while !self.thread.is_finished() && closed.elapsed() < CLOSE_TIMEOUT {
-            thread::sleep(Duration::from_millis(1));
-        }
+        wait_for_last_lines(&self.thread);
     }
 }
 

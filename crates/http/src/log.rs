@@ -9,6 +9,7 @@ use chrono::{SecondsFormat, Utc};
 use slog::{Drain, FnValue, Level, Logger, OwnedKVList, PushFnValue, Record, o};
 use slog_async::{Async, AsyncGuard, OverflowStrategy};
 
+pub use crate::line_writer::wait_for_last_lines;
 use crate::line_writer::{self, LineWriterGuard};
 
 /// Maximum number of lines that wait for a terminal. Lines beyond that are dropped, and their number is logged.
