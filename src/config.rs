@@ -205,10 +205,12 @@ impl PlatformOptions {
     /// Requires that the keys exist. A command that stores a mail with a key of its own would lose it, because no server can read it.
     ///
     /// # Errors
-    /// Returns an error that names a missing file, or if an option is invalid.
+    /// Returns an error that names a file that is missing or that this user can't read, or if an option is invalid.
     pub fn require_keys(&self) -> anyhow::Result<()> {
         let Settings { mail, ticket_key_file, .. } = self.settings()?;
+        let data = self.storage.data_dir()?;
         for key in [mail.key_file, ticket_key_file] {
+            private_files::require_access(&key, Access::READ_OK, Some(data))?;
             let key_name = key.display();
             ensure!(key.exists(), "the key {key_name} does not exist: give the settings of the server, such as --config");
         }
