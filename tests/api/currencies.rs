@@ -8,6 +8,7 @@ use boxoffice::kernel::settings::Settings;
 use boxoffice::kernel::types::currency::Currency;
 use boxoffice::kernel::types::language::Language;
 use boxoffice::kernel::types::money::Money;
+use regex::Regex;
 use serde_json::{Value, json};
 
 use crate::admin_commands::admin;
@@ -122,6 +123,11 @@ async fn tickets_are_sold_and_returned(app: TestApp) {
     server.stop().await;
 }
 
+/// Tells whether a text shows an amount with decimals. The headers of a mail have random digits, too, but no currency before them.
+fn has_decimals(text: &str) -> bool {
+    Regex::new(r"XOF\s[\d,]+\.\d").unwrap().is_match(text)
+}
+
 #[test_on(sqlite, postgres)]
 async fn texts_have_no_decimals(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("Stalls", 3000.0, 10)]).await;
@@ -133,7 +139,7 @@ async fn texts_have_no_decimals(app: TestApp) {
 
     let confirmation = mail_with(&app, &server, "ama@example.com", "XOF 6,200").await;
     assert!(confirmation.contains("XOF 6,000") && confirmation.contains("XOF 200"), "{confirmation}");
-    assert!(!confirmation.contains(".00"), "{confirmation}");
+    assert!(!has_decimals(&confirmation), "{confirmation}");
     let document = app.request("GET", &format!("{}/tickets.pdf", order.uri())).at(server.address).key(&ama.key).send_raw().await;
     assert_eq!(document.status(), 200);
 
@@ -141,7 +147,7 @@ async fn texts_have_no_decimals(app: TestApp) {
     let returns = format!("{}/returns", order.uri());
     assert_eq!(send(&app, &server, &kofi.key, ("POST", &returns), &json!({ "tickets": [serial] })).await.status, 200);
     let refund = mail_with(&app, &server, "ama@example.com", "XOF 3,100").await;
-    assert!(!refund.contains(".00"), "{refund}");
+    assert!(!has_decimals(&refund), "{refund}");
 
     let host = app.read(&event.uri).await["host"].as_str().unwrap().to_owned();
     let orders = (format!("{}/exports/orders", event.uri), ",2,6000,200,6200,3100\r\n");
