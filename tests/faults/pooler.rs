@@ -76,8 +76,13 @@ async fn lost_statement_names_the_pooler() {
 async fn pooler_in_transaction_mode_fails_no_request() {
     let Some(cluster) = PgCluster::create() else { return };
     let Some(pooler) = PgBouncer::start(&cluster).await else { return };
-    let url =
-        format!("postgres://postgres@localhost:6432/postgres?host={}&statement-cache-capacity=0", pooler.folder.path().display());
+    let undeclared = format!("postgres://postgres@localhost:6432/postgres?host={}", pooler.folder.path().display());
+    for rejected in [inspect(&undeclared).await.map(drop), Db::open(&undeclared).await.map(drop)] {
+        let rejected = format!("{:#}", rejected.unwrap_err());
+        assert!(rejected.contains("add statement-cache-capacity=0"), "{rejected}");
+    }
+
+    let url = format!("{undeclared}&statement-cache-capacity=0");
     let app = TestApp::start(&url, tempfile::tempdir().unwrap()).await;
     let load = create_load(&app).await;
 

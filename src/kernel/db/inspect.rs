@@ -11,7 +11,8 @@ use sqlx::{Connection, SqliteConnection};
 
 use super::location::DatabaseLocation;
 use super::open::{
-    POSTGRES_MIGRATIONS, SQLITE_MIGRATIONS, connect, has_unfinished_copy_postgres, has_unfinished_copy_sqlite, require_supported,
+    POSTGRES_MIGRATIONS, SQLITE_MIGRATIONS, connect, has_unfinished_copy_postgres, has_unfinished_copy_sqlite,
+    reject_undeclared_pooler, require_supported,
 };
 use super::open_errors::{MAKE_OWNER, server_name};
 use crate::kernel::private_files;
@@ -59,6 +60,7 @@ pub async fn inspect(url: &str) -> anyhow::Result<DatabaseState> {
             let inspected = async {
                 let mut connection = connect(&location.options).await?;
                 require_supported(&mut connection).await?;
+                reject_undeclared_pooler(&mut connection, &location).await?;
                 // One transaction of unnamed statements, for a pooler in transaction mode.
                 let mut tx = connection.begin().await?;
                 let has_unfinished_copy = has_unfinished_copy_postgres(&mut tx).await?;

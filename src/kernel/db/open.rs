@@ -21,7 +21,7 @@ use super::location::{DatabaseLocation, PostgresLocation};
 use super::open_errors::{migration_error, reason, server_name};
 use super::pool::{ACQUIRE_TIMEOUT, Pool};
 use super::standby::Standby;
-use super::transient::is_starting;
+use super::transient::{POOLER, is_starting};
 use crate::kernel::private_files::{self, FolderLock};
 
 pub(super) static SQLITE_MIGRATIONS: Migrator = sqlx_macros::migrate!("migrations/sqlite");
@@ -30,6 +30,10 @@ pub(super) static POSTGRES_MIGRATIONS: Migrator = sqlx_macros::migrate!("migrati
 /// The oldest version of PostgreSQL that the server supports.
 const OLDEST_POSTGRES: u32 = 13;
 const UNFINISHED_COPY: &str = "it is the target of an unfinished copy: run the same `boxoffice copy` again to complete it";
+/// Number of times that a start looks for a pooler.
+const POOLER_CHECKS: usize = 5;
+/// Returns the process of PostgreSQL that serves a connection.
+const BACKEND: &str = "select pg_backend_pid()::text";
 /// The advisory lock of migrations through a pooler.
 const MIGRATION_LOCK: i64 = 0x626f_786f_6666_6963;
 /// Time for which a start waits for another one that brings the tables of the same SQLite database up to date.
@@ -173,6 +177,7 @@ pub(super) async fn has_unfinished_copy_postgres(connection: &mut PgConnection) 
 async fn open_postgres(location: PostgresLocation) -> anyhow::Result<Db> {
     let mut connection = connect_to_primary(&location.options).await?;
     require_supported(&mut connection).await?;
+    reject_undeclared_pooler(&mut connection, &location).await?;
     if location.is_behind_pooler {
         migrate_behind_pooler(&mut connection).await?;
     } else {
@@ -199,7 +204,7 @@ async fn connect_to_primary(options: &PgConnectOptions) -> anyhow::Result<PgConn
     let start = Instant::now();
     loop {
         let mut connection = connect(options).await?;
-        if parameter(&mut connection, "show transaction_read_only").await? == "off" {
+        if value(&mut connection, "show transaction_read_only").await? == "off" {
             return Ok(connection);
         }
         connection.close().await?;
@@ -211,9 +216,9 @@ async fn connect_to_primary(options: &PgConnectOptions) -> anyhow::Result<PgConn
     }
 }
 
-/// Returns the value of a parameter of the server. The statement is not prepared, so it also works behind a pooler.
-async fn parameter(connection: &mut PgConnection, show: &'static str) -> sqlx::Result<String> {
-    connection.fetch_one(sqlx::raw_sql(show)).await?.try_get(0)
+/// Returns the text that a statement without parameters returns. The statement is not prepared, so it also works behind a pooler.
+async fn value(connection: &mut PgConnection, statement: &'static str) -> sqlx::Result<String> {
+    connection.fetch_one(sqlx::raw_sql(statement)).await?.try_get(0)
 }
 
 /// Rejects a server or a database that the program can't use.
@@ -222,7 +227,26 @@ async fn parameter(connection: &mut PgConnection, show: &'static str) -> sqlx::R
 /// Returns an error that says what to do.
 pub(super) async fn require_supported(connection: &mut PgConnection) -> anyhow::Result<()> {
     check_version(connection.server_version_num())?;
-    check_encoding(&parameter(connection, "show server_encoding").await?)
+    check_encoding(&value(connection, "show server_encoding").await?)
+}
+
+/// Rejects a pooler in transaction mode that the URL doesn't declare: it would pass a statement to a connection that has not prepared it.
+/// Two connections then lead to one connection of the pooler while neither is in a transaction, unless others use the pooler at this
+/// moment.
+///
+/// # Errors
+/// Returns an error that says what to do.
+pub(super) async fn reject_undeclared_pooler(connection: &mut PgConnection, location: &PostgresLocation) -> anyhow::Result<()> {
+    if location.is_behind_pooler {
+        return Ok(());
+    }
+    // A server starts even if PostgreSQL accepts only one connection more.
+    let Ok(mut second) = PgConnection::connect_with(&location.options).await else { return Ok(()) };
+    for _ in 0..POOLER_CHECKS {
+        let first = value(connection, BACKEND).await?;
+        ensure!(first != value(&mut second, BACKEND).await?, POOLER);
+    }
+    Ok(second.close().await?)
 }
 
 /// Rejects a database that can't store all characters.
