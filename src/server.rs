@@ -48,7 +48,7 @@ pub(crate) const JOBS: [Job<App>; 15] = [
     })
     .shutdown_timeout(60)
     .on_one_server(),
-    Job::every(1, outbox::DELIVER_MAIL, |app| async move { deliver_mail(&app).await }.boxed()),
+    Job::every(1, outbox::DELIVER_MAIL, |app| async move { mail::deliver_due(&app).await }.boxed()),
     Job::every(5, "report changed events", |app| async move { mail::report_events(&Context::immediate(app)).await }.boxed()),
     // Only for events that other programs or servers of the version before have written.
     Job::every(60, "complete the search index", |app| {
@@ -86,15 +86,6 @@ async fn purge_addresses(ctx: &Ctx) -> Result<u64> {
         Some(now) => sessions::purge_addresses(ctx, now).await,
         None => Ok(0),
     }
-}
-
-/// Job step: delivers due mails.
-async fn deliver_mail(app: &Arc<App>) -> Result<u64> {
-    let count = mail::deliver_due(app).await?;
-    if count > 0 {
-        sleep(outbox::CLAIM_PAUSE).await;
-    }
-    Ok(count)
 }
 
 /// Pause between two checkpoints, so that a page that many requests change is copied less often.

@@ -34,8 +34,8 @@ pub use content::{Attachment, DueMail, DueRecipient, MailContent, MailContents};
 pub use counts::MailCounts;
 pub use model::{Mail, MailRow, QueuedMail, Recipient};
 pub use service::{
-    CLAIM_PAUSE, DELIVER_MAIL, WaitingMails, correct_future, delete_old, deliver_due, discard, make_all_due, make_due, push,
-    push_until, waiting, warn_of_other_keys, write,
+    DELIVER_MAIL, WaitingMails, correct_future, delete_old, deliver_due, discard, make_all_due, make_due, push, push_until,
+    waiting, warn_of_other_keys, write,
 };
 pub use smtp::check_mail_server;
 pub use store::{delete_of_account, find, list};

@@ -35,9 +35,7 @@ pub const DELIVER_MAIL: &str = "deliver mail";
 const CONCURRENCY: usize = 8;
 /// Shortest time between two claims of mails. With `CONCURRENCY`, it makes one server send at most 100 mails per second: during a large
 /// sale, mails wait, and requests don't.
-pub const CLAIM_PAUSE: Duration = Duration::from_millis(80);
-/// Time until the next claim if no mail was due, while others are in delivery.
-const IDLE_PAUSE: Duration = Duration::from_secs(1);
+const CLAIM_PAUSE: Duration = Duration::from_millis(80);
 /// The delay after each failed attempt. The last attempt follows the last delay, about 15 hours after the first attempt.
 const RETRY_DELAYS: [Duration; 7] = [
     Duration::from_secs(10),
@@ -127,8 +125,8 @@ fn encrypt<'w, 'm>(
     Ok(store::insert(writes, &mails, &kernel.mail_cipher.key_ids.current, kernel.clock.now()))
 }
 
-/// Job step: tries to deliver due mails, whose values and attachments `contents` completes. Mails are claimed in the place of those
-/// that are delivered, so that one that takes long delays no other. Returns the number of attempts; call it until it returns 0.
+/// Job step: tries to deliver mails, whose values and attachments `contents` completes, until none is due. Mails are claimed in the
+/// place of those that are delivered, so that one that takes long delays no other. Returns the number of attempts.
 ///
 /// # Errors
 /// Returns an error if the database fails. A mail that was delivered but could not be deleted for that reason is delivered
@@ -136,29 +134,25 @@ fn encrypt<'w, 'm>(
 pub async fn deliver_due(kernel: &Arc<Kernel>, contents: &dyn MailContents) -> Result<u64> {
     let (results, mut deliveries, mut outcome) = (Batcher::of(CONCURRENCY), JoinSet::new(), Ok(0));
     loop {
-        let mut pause = IDLE_PAUSE;
         if let Ok(count) = outcome
             && (count == 0 || !kernel.is_stopping())
         {
             let started = AssertUnwindSafe(start_due(kernel, contents, &results, &mut deliveries)).catch_unwind().await;
             let started = started.unwrap_or_else(|_| Err(Error::Internal(anyhow!("the preparation of mails has panicked"))));
-            if matches!(started, Ok(1..)) {
-                pause = CLAIM_PAUSE;
-            }
             outcome = started.map(|started| count + started);
         }
-        let pause = sleep(pause);
+        if deliveries.is_empty() {
+            return outcome;
+        }
+        let pause = sleep(CLAIM_PAUSE);
         tokio::pin!(pause);
         loop {
             tokio::select! {
-                ended = deliveries.join_next() => match ended {
-                    // After a failure, the other deliveries go on: a mail whose delivery is cancelled may have been sent.
-                    Some(recorded) => {
-                        let recorded = recorded.unwrap_or_else(|panic| Err(Error::Internal(panic.into())));
-                        outcome = outcome.and_then(|count| recorded.map(|()| count));
-                    }
-                    None => return outcome,
-                },
+                // After a failure, the other deliveries go on: a mail whose delivery is cancelled may have been sent.
+                Some(recorded) = deliveries.join_next() => {
+                    let recorded = recorded.unwrap_or_else(|panic| Err(Error::Internal(panic.into())));
+                    outcome = outcome.and_then(|count| recorded.map(|()| count));
+                }
                 () = &mut pause, if deliveries.len() < CONCURRENCY => break,
             }
         }
@@ -179,7 +173,7 @@ async fn start_due(
     }
     let (free, until) = (CONCURRENCY - deliveries.len(), now.plus(kernel.mail_transport.timeout() + LEASE_MARGIN));
     let claimed = transaction!(kernel.db, |tx| store::claim(tx, now, until, key_ids, abandoned, free as i64).await)?;
-    // A step ends when no mail is in delivery, which takes as long as mails are always due.
+    // A step ends when no mail is due, which may take hours.
     kernel.metrics.jobs.record(DELIVER_MAIL, true);
     let prepared = prepare(kernel, contents, &claimed).await?;
     let count = claimed.len() as u64;

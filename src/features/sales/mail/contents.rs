@@ -20,7 +20,7 @@ use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::state::{App, Ctx};
 
-/// Job step: tries to deliver due mails. Returns the number of attempts; call it until it returns 0.
+/// Job step: tries to deliver mails until none is due. Returns the number of attempts.
 ///
 /// # Errors
 /// Returns an error if the database fails.
