@@ -8,7 +8,8 @@ mod fixtures;
 use std::collections::HashMap;
 use std::fs;
 
-use futures::future::{join, join_all};
+use boxoffice::kernel::db::Tx;
+use futures::future::{join, join_all, join3};
 use rand::seq::SliceRandom;
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
@@ -77,6 +78,17 @@ async fn mutual_transfers_do_not_deadlock(app: TestApp) {
     check_deadlocks(&app).await;
 }
 
+/// Has the transactions of requests wait when they update a table. The statement creates the trigger. Returns the lock that they wait
+/// for.
+async fn wait_after_updates(app: &TestApp, create_trigger: &'static str) -> Tx {
+    app.stop_jobs().await;
+    let wait = "create function wait() returns trigger language plpgsql
+        as $$ begin perform pg_advisory_xact_lock_shared(1); return null; end $$";
+    app.execute_sql(wait).await;
+    app.execute_sql(create_trigger).await;
+    app.begin_with_lock("select pg_advisory_xact_lock(1)").await
+}
+
 /// Returns two connections whose transactions add to the same parts of sums, unless they run at the same time.
 async fn connect_twice_to_a_part(app: &TestApp) -> [PgConnection; 2] {
     let mut by_part: HashMap<i32, PgConnection> = HashMap::new();
@@ -114,6 +126,58 @@ async fn transactions_do_not_wait_for_sums(app: TestApp) {
     assert_eq!(wallet["total"], 0, "{wallet}");
     let statistics = app.read(&format!("{}/statistics", event.uri)).await;
     assert_eq!(statistics["tickets"], 0, "{statistics}");
+}
+
+/// The account owns a ticket of a past event, and one that is newer and offered. A gate checks both.
+#[test_on(two_servers)]
+async fn deletion_of_account_does_not_deadlock(app: TestApp) {
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 0.0, 10)]).await;
+    let yaw = app.sign_up("yaw").await;
+    let serials = ama.order_free_tickets(&event.sections[0], 2).await;
+    let offer = json!({ "recipient": yaw.number, "tickets": [serials[1]] });
+    assert_eq!(app.post(&ama.key, "/transfers", &offer).await.status, 201);
+    app.end_event(&event).await;
+    // Between the changes of the transfer and of the tickets.
+    let lock = wait_after_updates(&app, "create trigger wait after update on transfers execute function wait()").await;
+
+    let account = format!("/accounts/{}", ama.number);
+    let admit = async {
+        app.wait_for_lock_waits(1).await;
+        app.admit(&kofi.key, &event, &serials).await
+    };
+    let (deleted, admitted, ()) = join3(app.delete(&app.staff.key, &account), admit, app.commit_when_awaited(lock, 2)).await;
+
+    assert_eq!((deleted.status, admitted.status), (204, 201), "{} {}", deleted.body, admitted.body);
+    check_deadlocks(&app).await;
+}
+
+/// Each order has a used ticket of one host and an unused ticket of the other one. Both change the sums of the customer at both hosts.
+#[test_on(two_servers)]
+async fn voids_of_two_hosts_do_not_deadlock(app: TestApp) {
+    let hosts = [app.sign_up_with_host("kofi").await.1, app.sign_up_with_host("esi").await.1];
+    let ama = app.sign_up("ama").await;
+    let mut orders = Vec::new();
+    for (used, unused) in [(&hosts[0], &hosts[1]), (&hosts[1], &hosts[0])] {
+        let used = app.create_listed_event(used, &[section("Floor", 0.0, 10)]).await;
+        let unused = app.create_listed_event(unused, &[section("Floor", 0.0, 10)]).await;
+        let order = app.place_order(&ama.key, json!({ used.sections[0].as_str(): 1, unused.sections[0].as_str(): 1 })).await;
+        let wallet = app.wallet(&ama).await;
+        let ticket = wallet.iter().find(|ticket| ticket["section"]["self"] == used.sections[0].as_str()).unwrap();
+        let admitted = app.admit(&app.staff.key, &used, [&ticket["serial"]]).await;
+        assert_eq!((order.status, admitted.status), (201, 201), "{} {}", order.body, admitted.body);
+        orders.push(order.uri().to_owned());
+    }
+    // Between the changes of the tickets and of the order.
+    let lock = wait_after_updates(&app, "create trigger wait after update on events execute function wait()").await;
+
+    let reason = json!({ "reason": "Paid with a stolen card." });
+    let voided = join_all(orders.iter().map(|order| app.void_order(&app.staff.key, order, reason.clone())));
+    let (voided, ()) = join(voided, app.commit_when_awaited(lock, 2)).await;
+
+    for order in &voided {
+        assert_eq!((order.status, order.body["status"].as_str()), (200, Some("Voided")), "{}", order.body);
+    }
+    check_deadlocks(&app).await;
 }
 
 #[test_on(two_servers)]

@@ -91,6 +91,7 @@ pub const EXCEPTIONS: &[Exception] = &[
     exception("where (s.waiting > 0 or s.offered > 0)", "the sections with a waiting list, until the first that needs the job"),
     exception("update waiting_entries set status = 'Closed'", ALL_OF_THEM),
     exception("delete from waiting_entries where account_id =", "an account's entries, when it is deleted"),
+    exception("select id from tickets where owner_id = $1", "an account's tickets, when it is deleted"),
     exception("update tickets set owner_id = owner_id", "an account's tickets, when it is deleted"),
     exception("from transfers where status = 'Pending' and (sender_id =", "an account's transfers, when it is deleted"),
     exception("from transfers where status = 'Pending' and id in", "the transfers of the tickets that are returned"),

@@ -154,8 +154,9 @@ async fn void_in_tx(app: &App, tx: &mut Tx, caller: &Caller, id: Id, request: &O
     require_fulfilled(&order, "voided")?;
     let tickets = lock_tickets(app, tx, id, |_| true).await?;
     let valid: Vec<&TicketRow> = tickets.iter().filter(|ticket| is_valid(ticket)).collect();
-    void_tickets(app, tx, &order, &valid).await?;
+    // Before the tickets, because the trigger of the order locks the sums of all its hosts, in their order.
     store::set_ended(tx, id, OrderStatus::Voided).await?;
+    void_tickets(app, tx, &order, &valid).await?;
     let revocation = revocation(app, caller.account, id, valid.len(), request.reason.0.clone());
     revocation_store::insert(tx, &revocation, RevocationType::Void).await?;
     let mail = SalesMail::OrderVoided { order: id, reason: &revocation.reason };

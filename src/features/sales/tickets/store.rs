@@ -330,6 +330,11 @@ pub async fn void(tx: &mut Tx, tickets: impl IntoIterator<Item = Id>, now: Times
     update.and_in("id", tickets).execute().await
 }
 
+/// Returns the identifiers of all tickets of an account.
+pub async fn ids_of_account(reader: &mut Reader, account: Id) -> Result<Vec<Id>> {
+    reader.query("select id from tickets where owner_id = $1").bind(account).scalars().await
+}
+
 /// Marks every ticket of an account as changed, because the account's data, which tickets show, was erased.
 pub async fn touch_of_account(tx: &mut Tx, account: Id, now: Timestamp) -> Result<()> {
     tx.select("id from tickets where true").and_where("owner_id = ?", Some(account)).for_update().lock().await?;

@@ -135,10 +135,15 @@ pub async fn cancel(ctx: &Ctx, caller: &Caller, id: Id) -> Result<()> {
     Ok(())
 }
 
-/// Cancels every open transfer that an account has sent or received.
+/// Cancels every open transfer that an account has sent or received. If there is one, it also locks all tickets of the account, because
+/// all locks of tickets must be taken in ascending order.
 pub async fn cancel_for_account(app: &App, tx: &mut Tx, account: Id) -> Result<()> {
     let open = store::lock_open_of(tx, account).await?;
-    cancel_all(app, tx, &open, &[]).await
+    if open.is_empty() {
+        return Ok(());
+    }
+    let own = tickets::ids_of_account(tx, account).await?;
+    cancel_all(app, tx, &open, &own).await
 }
 
 /// Cancels every open transfer that offers any of the tickets in `offered`. The tickets stay with their senders. If there is
