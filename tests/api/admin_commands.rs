@@ -213,14 +213,23 @@ async fn manages_orders_and_events(app: TestApp) {
 #[test_on(sqlite, postgres)]
 async fn refund_of_external_payment_is_left_to_operator(app: TestApp) {
     let (ama, event, order) = app.create_order(4).await;
+    // More than a page of declined payments comes first.
+    app.execute_sql(
+        "insert into payments (id, order_id, method, amount, status, reference, placed)
+         with recursive numbers (n) as (select 1 union all select n + 1 from numbers where n < 120)
+         select n, (select id from orders), 'card', 100, 'Declined', '', n from numbers",
+    )
+    .await;
     let external = json!({ "method": "external", "amount": 30.0, "reference": "RECEIPT-17" });
     let external = app.pay(&app.staff.key, &order, external).await;
     let card = app.pay(&ama.key, &order, card_payment()).await;
     assert_eq!((external.status, card.status), (201, 201), "{} {}", external.body, card.body);
     let (number, payment) = (id_of(&order), external.body["number"].as_str().unwrap());
 
+    let shown = text(&app, &["orders", "show", number]);
     let refund = text(&app, &["orders", "refund", number, "--yes"]);
 
+    assert!(shown.contains("RECEIPT-17") && !shown.contains("--page"), "{shown}");
     let total = card.body["amount"].as_f64().unwrap();
     assert!(refund.contains(&format!("The payment gateway refunds {total:.2}")), "{refund}");
     let by_operator = format!("outside of the platform:\n  30.00 of the payment {payment}, reference RECEIPT-17");

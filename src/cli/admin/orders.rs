@@ -150,7 +150,9 @@ pub async fn run(admin: &Admin, command: OrdersCommand) -> anyhow::Result<()> {
 async fn show(admin: &Admin, number: &str) -> anyhow::Result<()> {
     // It has all tickets: an order has at most 50.
     let mut history = admin.get(&format!("/orders/{}/history", encode(number))).await?;
-    let [mut order, payments, tickets] = ["order", "payments", "tickets"].map(|name| history[name].take());
+    let [mut order, tickets] = ["order", "tickets"].map(|name| history[name].take());
+    let payments = payments_of(admin, number).await?;
+    let payments = json!({ "total": payments.len(), "entries": payments });
     if admin.output.json {
         order["payments"] = payments["entries"].clone();
         order["tickets"] = tickets["entries"].clone();
@@ -212,10 +214,18 @@ async fn refund(admin: &Admin, number: &str, step: &str, body: Option<&Value>, d
     admin.output.done(&order, &sentence)
 }
 
-/// Returns the payments of an order, the first hundred.
+/// Returns all payments of an order. Declined ones make them many.
 async fn payments_of(admin: &Admin, number: &str) -> anyhow::Result<Vec<Payment>> {
     let Operator { app, caller, .. } = &admin.operator;
     let (ctx, order) = (Ctx::immediate(Arc::clone(app)), Id::parse(number).unwrap_or(Id::NONE));
-    let page = payments::list(&ctx, caller, order, PageRequest::new(1, 100)).await;
-    Ok(page.map_err(|error| describe(&error.into()))?.entries)
+    let mut all = Vec::new();
+    for page in 1.. {
+        let page = payments::list(&ctx, caller, order, PageRequest::new(page, 100)).await;
+        let page = page.map_err(|error| describe(&error.into()))?;
+        all.extend(page.entries);
+        if all.len() as i64 >= page.total {
+            break;
+        }
+    }
+    Ok(all)
 }
