@@ -52,6 +52,28 @@ async fn export_has_everything_about_account(app: TestApp) {
     assert!(!text.contains(&ama.key) && !text.contains("argon2"), "{text}");
 }
 
+#[test_on(sqlite, postgres)]
+async fn export_has_prices_and_returns(app: TestApp) {
+    let (kofi, ama, event) = app.create_sale(&[section("Floor", 10.0, 10)]).await;
+    let discount = json!({ "name": "Early", "priceDelta": -1.0 });
+    let modifier = app.post(&kofi.key, &format!("{}/modifiers", event.sections[0]), discount).await;
+    let order = ama.order(&event.sections[0], 1).await.unwrap();
+    assert_eq!((modifier.status, app.pay(&ama.key, &order.self_, card_payment()).await.status), (201, 201), "{}", modifier.body);
+    let returned = app.return_tickets(&kofi.key, &order.self_, json!({ "reason": "Rain." })).await;
+    assert_eq!(returned.status, 200, "{}", returned.body);
+
+    let export = app.export(&ama.key, &ama.number).await;
+
+    let of = |kind: &str| export.iter().find(|(found, _)| found == kind).map(|(_, data)| data).unwrap();
+    let refunded = app.read(&order.self_).await["refunded"].clone();
+    let item = json!({ "order": id_of(&order.self_), "item": of("orderItem")["item"], "modifier": id_of(modifier.uri()) });
+    assert_eq!(of("orderItemModifier"), &item);
+    assert_eq!((&of("return")["amount"], &of("return")["reason"]), (&refunded, &json!("Rain.")));
+    assert_eq!((&of("refund")["amount"], &of("refund")["fees"]), (&refunded, &of("transaction")["fees"]));
+    let listed = app.read(&format!("{}/returns", order.self_)).await;
+    assert_eq!(of("return")["number"], entries_of(&listed)[0]["number"]);
+}
+
 /// A new table with a foreign key to accounts must be added to the export.
 #[test_on(sqlite, postgres)]
 async fn export_covers_every_table_that_names_accounts(app: TestApp) {

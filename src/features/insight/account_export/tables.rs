@@ -96,21 +96,25 @@ pub const PERSONAL_TABLES: &[PersonalTable] = &[
         complimentary: Bool,
     ]),
     rows_of_orders("orderItem", "order_items", "order_id desc, position").columns(exported![
-        order = order_id: Id, event = event_id: Id, section = section_id: Id, quantity: Plain, unitPrice = unit_price: Money,
+        order = order_id: Id, item = position: Plain, event = event_id: Id, section = section_id: Id, quantity: Plain,
+        unitPrice = unit_price: Money,
         unitFee = unit_fee: Money,
     ]),
+    rows_of_orders("orderItemModifier", "order_item_modifiers", "order_id desc, position, modifier_id")
+        .columns(exported![order = order_id: Id, item = position: Plain, modifier = modifier_id: Id]),
     rows_of_orders("payment", "payments", "id").columns(exported![
         number = id: Id, order = order_id: Id, method: Plain, amount: Money, status: Plain, reference: Plain, placed: Time,
     ]),
     rows_of_orders("refund", "refunds", "id").columns(exported![
-        order = order_id: Id, payment = payment_id: Id, amount: Money, status: Plain, owed: Time, done: Time,
+        order = order_id: Id, payment = payment_id: Id, amount: Money, fees: Money, status: Plain, owed: Time, done: Time,
     ]),
     rows_of_orders("transaction", "transactions", "id").columns(exported![
         number = id: Id, kind = type: Plain, order = order_id: Id, payment = payment_id: Id, amount: Money, fees: Money,
         placed: Time,
     ]),
     rows_of_orders("return", "revocations", "id").columns(exported![
-        kind = type: Plain, order = order_id: Id, tickets: Plain, reason: Plain, returned = revoked: Time,
+        number = id: Id, kind = type: Plain, order = order_id: Id, tickets: Plain, amount: Money, reason: Plain,
+        returned = revoked: Time,
     ]),
     rows("orderReturnedByThisAccount", "revocations", "account_id", "id").columns(exported![
         kind = type: Plain, order = order_id: Id, returned = revoked: Time,
