@@ -43,7 +43,7 @@ async fn payment_is_recorded_as_sale(app: TestApp) {
     let number = found["number"].as_str().unwrap();
     let expected = json!({
         "self": format!("/transactions/{number}"), "number": number, "type": "Sale", "order": order,
-        "payment": payment["self"], "amount": 203.98, "fees": 3.98, "placed": found["placed"],
+        "payment": payment["self"], "method": "card", "amount": 203.98, "fees": 3.98, "placed": found["placed"],
     });
     assert_eq!(ledger["entries"], json!([expected]));
     assert!(found["placed"].as_str().unwrap().ends_with("+00:00"));
@@ -198,6 +198,20 @@ async fn lists_and_filters_transactions(app: TestApp) {
     assert_eq!(of_order(&format!("{}&type=Sale", id_of(&order))).await, all[..2]);
     assert_eq!(of_order(id_of(&other)).await, [5.0]);
     assert_eq!(of_order("10000000000000").await, [0.0; 0]);
+
+    let external = json!({ "method": "external", "amount": 3.0, "reference": "BANK-77" });
+    app.pay(&app.staff.key, &other, external).await;
+    app.cancel_order(&ama.key, &other).await;
+    for list in ["/transactions".to_owned(), format!("{}/transactions", event.host.uri)] {
+        let external = app.read(&format!("{list}?method=external&order={}", id_of(&other))).await;
+        let entries = entries_of(&external).iter().map(|entry| (entry["type"].as_str(), entry["amount"].as_f64()));
+        assert_eq!(entries.collect::<Vec<_>>(), [(Some("Sale"), Some(3.0)), (Some("Refund"), Some(3.0))]);
+        assert!(entries_of(&external).iter().all(|entry| entry["method"] == "external"), "{external}");
+        let by_card = app.read(&format!("{list}?method=card&type=Refund&order={}", id_of(&other))).await;
+        assert_eq!((&by_card["total"], &by_card["entries"][0]["method"]), (&json!(1), &json!("card")));
+        let unknown = app.get(&app.staff.key, &format!("{list}?method=cash")).await;
+        assert_eq!(unknown.invalid_arguments(), ["method"]);
+    }
     let malformed = app.get(&app.staff.key, "/transactions?order=none").await;
     assert_eq!(malformed.invalid_arguments(), ["order"]);
 }

@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::allocation::HostShare;
+use super::allocation::{Allocation, HostShare};
 use crate::features::sales::orders;
-use crate::features::sales::payments;
+use crate::features::sales::payments::{self, PaymentMethod};
 use crate::kernel::types::api_types::{DateTime, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::{Id, IdText};
@@ -35,6 +35,7 @@ pub struct Transaction {
     pub kind: TransactionType,
     pub order: Uri,
     pub payment: Uri,
+    pub method: PaymentMethod,
     pub amount: Money,
     pub fees: Money,
     pub placed: DateTime,
@@ -53,10 +54,31 @@ pub struct TransactionFilter {
     pub period: Period,
     #[serde(rename = "type")]
     pub kind: Option<TransactionType>,
+    pub method: Option<PaymentMethod>,
     pub order: Option<IdText>,
 }
 
-/// A row of `transactions`. In the list of a host, the amounts are the host's share.
+/// Money that was paid or refunded, to be recorded.
+#[derive(Debug)]
+pub struct Entry {
+    /// The payment, or the payment that is refunded.
+    pub payment: Id,
+    /// The order of the payment.
+    pub order: Id,
+    /// The refund; `None` for a payment.
+    pub refund: Option<Id>,
+    /// The amount and its allocation.
+    pub part: Allocation,
+}
+
+impl Entry {
+    /// Returns the direction in which the money moved.
+    pub fn kind(&self) -> TransactionType {
+        if self.refund.is_some() { TransactionType::Refund } else { TransactionType::Sale }
+    }
+}
+
+/// A row of `transactions` with the method of its payment. In the list of a host, the amounts are the host's share.
 #[derive(Debug, Clone, sqlx_macros::FromRow)]
 pub struct TransactionRow {
     pub id: Id,
@@ -64,6 +86,7 @@ pub struct TransactionRow {
     pub kind: TransactionType,
     pub order_id: Id,
     pub payment_id: Id,
+    pub method: PaymentMethod,
     pub amount: Money,
     pub fees: Money,
     pub placed: Timestamp,
@@ -78,6 +101,7 @@ impl TransactionRow {
             kind: self.kind,
             order: orders::uri(self.order_id),
             payment: payments::uri(self.order_id, self.payment_id),
+            method: self.method,
             amount: self.amount,
             fees: self.fees,
             placed: DateTime(self.placed.format_rfc3339()),
