@@ -243,6 +243,7 @@ async fn recovers_from_clock_that_was_days_ahead(app: TestApp) {
 /// An order reads the time, and waits for a section while the clock is set back and stored times are corrected.
 #[test_on(two_servers)]
 async fn corrects_times_that_are_stored_after_correction(app: TestApp) {
+    app.stop_jobs().await;
     let event = app.create_listed_event(&app.create_host(&app.sign_up("kofi").await).await, &[section("Floor", 20.0, 10)]).await;
     let watch = async || {
         for state in app.states() {

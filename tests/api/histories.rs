@@ -73,7 +73,7 @@ async fn sales_are_listed_by_day(app: TestApp) {
     assert_eq!(list(&format!("?to={first}T23:59:59")).await.body["entries"], json!([expected[0]]));
     assert_eq!(list("?from=2026-02-01T00:00&to=2026-01-01T00:00").await.invalid_arguments(), ["to"]);
     // The sums of whole days are kept, those of other periods are computed.
-    let within_days = format!("?from={first}T00:00:00.000001&to={third}T23:59:58");
+    let within_days = format!("?from={first}T00:00:00.000001&to={third}T23:59:59");
     let sales_within_days = format!("{}/sales{within_days}", event.uri);
     assert_eq!(list(&within_days).await.body, all.body);
     assert_eq!(app.read(&sales_within_days).await, sales);

@@ -1,6 +1,6 @@
 //! Limits for untrusted clients: sizes, timeouts, rate limits, headers, TLS, and malformed HTTP.
 
-mod attempts;
+pub mod attempts;
 mod bodies;
 mod connections;
 mod head;

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use boxoffice::kernel::settings::{LimitSettings, Settings};
 use boxoffice::server::RunningApp;
-use boxoffice_http::{ConnectionLimits, Listener};
+use boxoffice_http::{ConnectionLimits, Listener, log};
 use regex::Regex;
 use serde_json::{Value, json};
 
@@ -78,7 +78,8 @@ async fn is_ready_without_media_folder(app: TestApp) {
 
 #[test_on(sqlite, postgres)]
 async fn is_not_ready_while_stopping(app: TestApp) {
-    let other = app.start_second_server(app.state.settings.clone()).await;
+    let listener = Listener { drain_period: Duration::from_secs(3), ..ANY_PORT.into() };
+    let other = app.start_second_server_on(app.state.settings.clone(), log::silent(), listener).await;
     let server = other.server;
     let stopping = tokio::spawn(other.stop());
 

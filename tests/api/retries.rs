@@ -195,7 +195,7 @@ async fn stored_response_contains_no_secret(app: TestApp) {
     let kept: Vec<(String, String, Vec<u8>)> = ours.all().await.unwrap();
     let (hash, fingerprint, response) = &kept[0];
     let shown = format!("{hash} {fingerprint} {}", String::from_utf8_lossy(response));
-    for secret in [key, "a-key-of-my-own", PASSWORD, "ama", "session", &plain] {
+    for secret in [key, "a-key-of-my-own", PASSWORD, "ama@example.com", "session", &plain] {
         assert!(!shown.contains(secret), "{secret}");
     }
     drop(reader);

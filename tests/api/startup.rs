@@ -445,11 +445,11 @@ fn other_signals_do_not_end_a_server() {
         let server = ServerProcess::start(boxoffice(folder.path(), &[command]));
 
         server.signal("HUP");
-        assert!(server.wait_for_log("msg").contains("SIGHUP is ignored: there is no TLS certificate"));
+        server.wait_for_log("msg", "SIGHUP is ignored: there is no TLS certificate");
         server.signal("USR1");
-        assert!(server.wait_for_log("msg").contains("the level of the log was changed"));
+        server.wait_for_log("msg", "the level of the log was changed");
         server.signal("USR2");
-        assert!(server.wait_for_log("msg").contains("the level of the log was changed"));
+        server.wait_for_log("msg", "the level of the log was changed");
         server.signal("PIPE");
         server.signal("QUIT");
 
@@ -605,7 +605,7 @@ fn log_names_reason_of_postgres_outage() {
 
     // Jobs need the database too. The first errors are about the connections that were closed.
     let expected = "cannot open the PostgreSQL database postgres at socket ";
-    let cause = (0..30).map(|_| server.wait_for_log("cause")).find(|cause| cause.contains(expected)).unwrap();
+    let cause = server.wait_for_log("cause", expected);
     assert!(cause.contains(" as user postgres: ") && cause.matches("No such file or directory").count() == 1, "{cause}");
     server.stop();
 }

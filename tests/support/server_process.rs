@@ -87,13 +87,13 @@ impl ServerProcess {
         assert!(sent.success());
     }
 
-    /// Waits for the next log entry with this field, and returns its value.
-    pub fn wait_for_log(&self, field: &str) -> String {
+    /// Waits for the next log entry with a field that contains this text, and returns the field's value.
+    pub fn wait_for_log(&self, field: &str, text: &str) -> String {
         loop {
             let line =
-                self.log.recv_timeout(Duration::from_secs(30)).unwrap_or_else(|_| panic!("no entry with {field} was logged"));
+                self.log.recv_timeout(Duration::from_secs(30)).unwrap_or_else(|_| panic!("no {field} with {text:?} was logged"));
             let entry = serde_json::from_str::<Value>(&line).unwrap_or_default();
-            if let Some(value) = entry[field].as_str() {
+            if let Some(value) = entry[field].as_str().filter(|value| value.contains(text)) {
                 return value.to_owned();
             }
         }

@@ -49,13 +49,12 @@ async fn image_that_bucket_rejects_is_unavailable(app: TestApp) {
         let change = Client::new().put(format!("{}{}", server.address, event.uri)).json(&json!({ "banner": PNG }));
         let change = change.header("X-API-Key", &ama.key).header("X-Client-Version", "3.0.0").send().await.unwrap();
         // The server has also tried to delete what may have been stored.
-        let mut causes = std::iter::repeat_with(|| server.wait_for_log("cause"));
-        let cause = tokio::task::block_in_place(|| causes.find(|cause| cause.contains("cannot store image"))).unwrap();
+        let cause = tokio::task::block_in_place(|| server.wait_for_log("cause", "cannot store image"));
         // The log doesn't reveal the secret of an image that isn't public.
         if status != 404 {
             let unavailable = fetch_url(&format!("{}{banner}", server.address)).await;
             assert_eq!(unavailable.status().as_u16(), 503);
-            let cause = tokio::task::block_in_place(|| causes.find(|cause| cause.contains("cannot read"))).unwrap();
+            let cause = tokio::task::block_in_place(|| server.wait_for_log("cause", "cannot read"));
             assert!(cause.contains(code) && !cause.contains(secret), "{cause}");
         }
         let check = json!({ "name": "media", "status": media });
@@ -81,8 +80,7 @@ async fn log_names_reason_of_unreachable_bucket(app: TestApp) {
 
     let ready = fetch_url(&format!("{}/readyz", server.address)).await;
 
-    let mut causes = std::iter::repeat_with(|| server.wait_for_log("cause"));
-    let cause = tokio::task::block_in_place(|| causes.find(|cause| cause.contains("cannot reach the media store"))).unwrap();
+    let cause = tokio::task::block_in_place(|| server.wait_for_log("cause", "cannot reach the media store"));
     assert_eq!(ready.status().as_u16(), 200);
     assert!(cause.contains("Connection refused"), "{cause}");
     tokio::task::block_in_place(|| server.stop());
