@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use syn::punctuated::Punctuated;
 use syn::visit_mut::{self, VisitMut};
 use syn::{
-    Arm, Attribute, Expr, Field, Fields, GenericArgument, Ident, ImplItem, Item, ItemImpl, Path, PathArguments, ReturnType, Stmt,
-    Token, Type, parse_quote,
+    Arm, Attribute, Expr, Field, Fields, GenericArgument, Ident, ImplItem, Item, ItemImpl, Macro, Path, PathArguments,
+    ReturnType, Stmt, Token, Type, parse_quote,
 };
 
 fn main() {
@@ -46,6 +46,7 @@ fn main() {
     check_error_responses(&mut file);
     implement_lists(&mut file);
     hide_secrets(&mut file, &secrets);
+    CheckIdentifiers.visit_file_mut(&mut file);
     let code = prettyplease::unparse(&file);
     fs::write(PathBuf::from(&folder).join("generated.rs"), code).expect("the build folder can be written");
 }
@@ -378,6 +379,29 @@ fn hide_secrets_of(items: &mut Vec<Item>, secrets: &BTreeSet<(String, String)>, 
         }
     }
     items.extend(implementations);
+}
+
+/// Makes each operation return an error for an identifier that would lead to another resource, such as `..`. progenitor's
+/// `encode_path` leaves it as it is.
+struct CheckIdentifiers;
+
+impl VisitMut for CheckIdentifiers {
+    fn visit_macro_mut(&mut self, call: &mut Macro) {
+        if !call.path.is_ident("format") {
+            return;
+        }
+        let arguments = call.parse_body_with(Punctuated::<Expr, Token![,]>::parse_terminated);
+        let mut arguments = arguments.expect("the arguments of a format are expressions");
+        for argument in &mut arguments {
+            if let Expr::Call(encode) = argument
+                && encode.func.to_token_stream().to_string() == "encode_path"
+            {
+                let identifier = &encode.args;
+                *argument = parse_quote!(crate::identifiers::encode_identifier(#identifier).map_err(Error::InvalidRequest)?);
+            }
+        }
+        call.tokens = arguments.to_token_stream();
+    }
 }
 
 /// Returns the items of a generated module.

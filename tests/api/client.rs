@@ -19,6 +19,7 @@ use tokio::time::timeout;
 use crate::support::{Client, Rejection, TestApp, id_of, section, test_on};
 
 const REGION: &str = r#"{"self":"/regions/1","name":"Volta","country":"Ghana","district":"","city":"","icon":"http://x/a.png"}"#;
+const NOT_FOUND: &str = r#"{"error":"There is no such resource.","code":"resource.not-found"}"#;
 
 /// The behavior of the server for one request.
 #[derive(Clone)]
@@ -146,6 +147,28 @@ fn every_enumeration_accepts_other_values() {
     accepts::<types::TransferTicketStatus>();
     accepts::<types::VerificationStatus>();
     assert!("A later value".parse::<types::OrderStatus>().is_err(), "a request with a misspelled value is not sent");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn identifier_leads_to_no_other_resource() {
+    let (client, heads) = start_server([Respond("404 Not Found", NOT_FOUND), Respond("404 Not Found", NOT_FOUND)]).await;
+    let delete = |session: &str| client.account_session_delete().number("17637000000002").session(session).send();
+
+    for identifier in ["", ".", ".."] {
+        let error = delete(identifier).await.unwrap_err();
+        assert!(matches!(error, Error::InvalidRequest(_)), "{error:?}");
+        let text = ApiError::from(error).to_string();
+        assert_eq!(text, format!("the request is invalid: {identifier:?} is not the identifier of a resource"));
+    }
+    for identifier in ["a\\..\\..", "%2e%2e"] {
+        assert_eq!(delete(identifier).await.rejection().0, 404);
+    }
+
+    let heads = heads.await.unwrap();
+    let path = |head: &String| head.split(' ').nth(1).unwrap().to_owned();
+    let sessions = "/accounts/17637000000002/sessions";
+    let expected = [format!("{sessions}/a%5C..%5C.."), format!("{sessions}/%252e%252e")];
+    assert_eq!(heads.iter().map(path).collect::<Vec<_>>(), expected);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

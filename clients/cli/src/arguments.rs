@@ -102,10 +102,13 @@ pub fn parse_address(text: &str) -> Result<String, String> {
 /// Returns the identifier of a resource, which may be given by its URI.
 ///
 /// # Errors
-/// Returns an error if the identifier is empty.
+/// Returns an error if the identifier is empty, `.` or `..`: the request would be one for another resource.
 pub fn parse_identifier(text: &str) -> Result<String, String> {
     let identifier = if text.starts_with('/') { text.rsplit('/').next().unwrap_or_default() } else { text };
-    if identifier.is_empty() { Err("the identifier is empty".to_owned()) } else { Ok(identifier.to_owned()) }
+    if ["", ".", ".."].contains(&identifier) {
+        return Err("it must be the identifier of a resource or its URI".to_owned());
+    }
+    Ok(identifier.to_owned())
 }
 
 /// Reads a password from the terminal or from standard input (`-`), or from a file (`@FILE`).
@@ -164,7 +167,9 @@ mod tests {
         assert!(parse_pair("/sections/17637000000062").is_err() && parse_pair("a=two").is_err());
         assert_eq!(parse_identifier("/orders/17637000000081").as_deref(), Ok("17637000000081"));
         assert_eq!(parse_identifier("17637000000081").as_deref(), Ok("17637000000081"));
-        assert!(parse_identifier("/orders/").is_err());
+        for other in ["", "/orders/", ".", "..", "/accounts/17637000000002/sessions/.."] {
+            assert!(parse_identifier(other).is_err(), "{other}");
+        }
     }
 
     #[test]

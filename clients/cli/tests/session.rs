@@ -164,6 +164,7 @@ fn exit_codes_distinguish_files_and_responses() {
     assert_eq!(run("boxoffice-api event-order-export get 1"), (Some(6), "number".to_owned()));
     assert_eq!(run("boxoffice-api order create --body @missing.json"), (Some(1), String::new()));
     assert_eq!(run("boxoffice-api time get --server 127.0.0.1:8080"), (Some(2), String::new()));
+    assert_eq!(run("boxoffice-api section delete 1 .."), (Some(2), String::new()), "nothing is sent");
     assert_eq!(run("boxoffice-api completion bash | true; exit ${PIPESTATUS[0]}"), (Some(0), String::new()));
 }
 

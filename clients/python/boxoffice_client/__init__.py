@@ -9,6 +9,7 @@ from .generated import api, models
 from .generated.client import Client
 from .generated.errors import UnexpectedStatus
 from .generated.types import UNSET
+from .identifiers import CheckedClient
 from .lists import async_entries, entries
 from .retries import RetryingTransport
 
@@ -50,7 +51,7 @@ def connect(address: str, key: str) -> Client:
     transport = RetryingTransport(
         httpx.HTTPTransport(verify=tls, proxy=proxy), httpx.AsyncHTTPTransport(verify=tls, proxy=proxy)
     )
-    return Client(
+    return CheckedClient(
         base_url=address.rstrip("/"),
         headers={"X-Client-Version": VERSION},
         # A redirect to another server would reveal the key to it.

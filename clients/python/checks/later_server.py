@@ -13,7 +13,7 @@ from boxoffice_client.generated.api.orders import order_create, order_document_g
 from boxoffice_client.generated.api.regions import region_delete, region_get, region_list
 from boxoffice_client.generated.api.reports import event_order_export_get
 from boxoffice_client.generated.api.review import submission_delete
-from boxoffice_client.generated.api.sessions import session_active_delete
+from boxoffice_client.generated.api.sessions import account_session_delete, session_active_delete
 from boxoffice_client.generated.api.transfers import transfer_delete
 from boxoffice_client.generated.api.venues import venue_get
 
@@ -41,6 +41,25 @@ async def check_asynchronous() -> None:
 
 
 asyncio.run(check_asynchronous())
+
+
+async def delete_session(session: str, *, is_synchronous: bool) -> None:
+    """Delete a session of an account."""
+    if is_synchronous:
+        account_session_delete.sync_detailed("1", session, client=client)
+    else:
+        await account_session_delete.asyncio_detailed("1", session, client=client)
+
+
+# httpx would make requests for other resources of these.
+for session in ("", ".", ".."):
+    for is_synchronous in (True, False):
+        try:
+            asyncio.run(delete_session(session, is_synchronous=is_synchronous))
+        except ValueError as error:
+            assert str(error) == f"{session!r} is not the identifier of a resource"
+        else:
+            raise AssertionError(f"{session!r} is no session")
 
 
 def error_of(host: str) -> ApiError:

@@ -108,6 +108,9 @@
 //! }
 //! ```
 //!
+//! An identifier that is empty, `.` or `..` is an [`Error::InvalidRequest`], and nothing is sent: the request would be one for another
+//! resource.
+//!
 //! # Proxies and certificates
 //!
 //! [`ClientBuilder`] creates a client with a proxy, another certificate authority or another retry policy.
@@ -133,6 +136,7 @@ mod change;
 mod client_builder;
 mod conditions;
 mod errors;
+mod identifiers;
 mod lists;
 mod retries;
 

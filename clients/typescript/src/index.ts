@@ -27,6 +27,7 @@ export function connect(address: string, key: string, retries: Partial<RetryPoli
       // Programs log the configuration, and the request that each result has. So neither has the key.
       fetch: retryingFetch(retries, { 'X-API-Key': key }),
       throwOnError: true,
+      requestValidator: checkIdentifiers,
     }),
   );
   client.interceptors.response.use((response) => {
@@ -40,4 +41,17 @@ export function connect(address: string, key: string, retries: Partial<RetryPoli
     return new ApiError(response.status, response.headers.get('x-request-id'), isBody ? (error as ErrorBody) : {});
   });
   return client;
+}
+
+/**
+ * Rejects an identifier that would lead to another resource: `fetch` removes segments like `..` from a path, so a DELETE of the session
+ * `..` would delete the account.
+ */
+async function checkIdentifiers(options: unknown): Promise<void> {
+  const { path = {} } = options as { path?: Record<string, unknown> };
+  for (const [name, value] of Object.entries(path)) {
+    if (['', '.', '..'].some((other) => other === value)) {
+      throw new TypeError(`${name}: ${JSON.stringify(value)} is not the identifier of a resource`);
+    }
+  }
 }

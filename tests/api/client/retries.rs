@@ -9,11 +9,10 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 
-use super::{Behavior, LINE, REGION, header, read_message, serve, start_server};
+use super::{Behavior, LINE, NOT_FOUND, REGION, header, read_message, serve, start_server};
 use crate::support::{Client, Rejection, TestApp, id_of, operations, refusing_socket, section, test_on};
 use Behavior::{CloseConnection, NeverRespond, Respond, SendLines, TruncateResponse};
 
-const NOT_FOUND: &str = r#"{"error":"There is no such resource.","code":"resource.not-found"}"#;
 const NOT_OPEN: &str = r#"{"error":"This transfer is no longer open.","code":"transfer.not-open"}"#;
 const BUSY: &str = r#"{"error":"Try again.","code":"server.unavailable"}"#;
 

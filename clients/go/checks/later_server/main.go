@@ -39,6 +39,10 @@ func main() {
 	if err == nil || strings.Contains(err.Error(), "SECRET") || !strings.Contains(err.Error(), "http://127.0.0.1:1") {
 		log.Fatal("an error must have the address without the path: ", err)
 	}
+	response, err = client.SessionsAPI.AccountSessionDelete(ctx, "1", "..").Execute()
+	if other := errorOf(response, err); other.Status != http.StatusNotFound {
+		log.Fatal("the session .. must not be another resource: ", other)
+	}
 	_, response, err = client.HostsAPI.HostGet(ctx, "1").Execute()
 	unknown := errorOf(response, err)
 	// The first attempt of each fails.

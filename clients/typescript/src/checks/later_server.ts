@@ -67,6 +67,12 @@ try {
   if (!(error instanceof TypeError) || error.message.includes('secret')) throw error;
 }
 
+// `fetch` would make requests for other resources of these.
+for (const session of ['', '.', '..']) {
+  const error = await api.accountSessionDelete({ client, path: { number: '1', session } }).catch((error: unknown) => error);
+  if (!(error instanceof TypeError) || !error.message.includes(`session: "${session}"`)) throw new Error(`${session}: ${inspect(error)}`);
+}
+
 // Requests that stall end, although signals that nothing refers to are collected.
 setInterval(() => globalThis.gc?.(), 50).unref();
 const nameOf = (error: unknown) => (error instanceof Error ? error.name : error);

@@ -46,6 +46,10 @@ public final class LaterServer {
         throw error;
       }
     }
+    int other = errorOf(() -> new SessionsApi(client).accountSessionDelete("1", "..", null)).getCode();
+    if (other != 404) {
+      throw new AssertionError("the session .. must not be another resource: " + other);
+    }
     OrdersApi orders = new OrdersApi(client);
     Order order = orders.orderGet("17637000000081", null);
     String code = Boxoffice.codeOf(errorOf(() -> new HostsApi(client).hostGet("1", null)));
