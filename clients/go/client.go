@@ -20,22 +20,28 @@ const Version = "3.0.0"
 func Connect(address, key string) *api.APIClient {
 	configuration := api.NewConfiguration()
 	configuration.Servers = api.ServerConfigurations{{URL: strings.TrimRight(address, "/")}}
-	configuration.AddDefaultHeader("X-Client-Version", Version)
-	configuration.HTTPClient = &http.Client{
-		Transport: &Transport{authenticate: authenticator(key)},
-		// A redirect to another server would reveal the key to it.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
+	configuration.HTTPClient = HTTPClient(key)
 	return api.NewAPIClient(configuration)
 }
 
-// authenticator returns a function that adds the key to the headers of a request. Programs log configurations, so the key is in none.
+// HTTPClient creates the client with which Connect sends requests, for requests to the server that the program writes itself. It adds
+// the key and the version, retries requests, see Transport, and doesn't follow redirects: another server would receive the key.
+func HTTPClient(key string) *http.Client {
+	return &http.Client{
+		Transport:     &Transport{authenticate: authenticator(key)},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// authenticator returns a function that adds the version and the key to the headers of a request. Programs log configurations, so the
+// key is in none.
 func authenticator(key string) func(http.Header) error {
 	return func(header http.Header) error {
 		if strings.IndexFunc(key, func(c rune) bool { return c < ' ' || c > '~' }) >= 0 {
 			return errors.New("the key contains characters that a header can't have, such as the end of a line")
 		}
 		header.Set("X-API-Key", key)
+		header.Set("X-Client-Version", Version)
 		return nil
 	}
 }

@@ -26,6 +26,9 @@ const (
 // Transport repeats a request if the connection fails, the attempt times out, there were too many requests (429), the server is
 // unavailable (503), or an earlier attempt with the same idempotency key is in progress (409). Each POST and PATCH has an
 // Idempotency-Key, so the server executes it once. A repeated DELETE succeeds if the resource is gone, or the transfer cancelled.
+//
+// Whether redirects are followed is decided by the http.Client. That of HTTPClient and Connect doesn't. One that does sends its
+// headers to other servers, and a key among them, so use HTTPClient for requests that have a key.
 type Transport struct {
 	// Base sends the requests; http.DefaultTransport if nil.
 	Base http.RoundTripper

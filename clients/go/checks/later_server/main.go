@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"time"
@@ -28,6 +29,7 @@ func main() {
 	if strings.Contains(printed, "secret") {
 		log.Fatal("a log has the key: ", printed)
 	}
+	checkRedirects(os.Args[1])
 	_, _, err = boxoffice.Connect(os.Args[1], "a secret key\n").OrdersAPI.OrderGet(ctx, "17637000000081").Execute()
 	if err == nil || strings.Contains(err.Error(), "secret") {
 		log.Fatal("a header can't have this key: ", err)
@@ -130,6 +132,24 @@ func regionNames(ctx context.Context, client *api.APIClient) (names []string) {
 		log.Fatal(err)
 	}
 	return names
+}
+
+// checkRedirects sends a request of its own to a server that redirects it to another one, and one whose headers it checks.
+func checkRedirects(address string) {
+	request := make(chan *http.Request, 1)
+	redirecting := httptest.NewServer(http.HandlerFunc(func(response http.ResponseWriter, received *http.Request) {
+		request <- received
+		http.Redirect(response, received, address+"/venues/1", http.StatusFound)
+	}))
+	defer redirecting.Close()
+	response, err := boxoffice.HTTPClient("a secret key").Get(redirecting.URL + "/time")
+	if err != nil || response.StatusCode != http.StatusFound {
+		log.Fatal("a redirect must not be followed: ", response, err)
+	}
+	header := (<-request).Header
+	if header.Get("X-API-Key") != "a secret key" || header.Get("X-Client-Version") != boxoffice.Version {
+		log.Fatal("the key or the version is missing: ", header)
+	}
 }
 
 // errorOf returns the error of a response.
