@@ -42,9 +42,9 @@ fn main() {
         }
     }
     let code = prettyplease::unparse(&file);
-    let table = operations.iter().map(|Operation { id, tag, path_arguments, example, .. }| {
+    let table = operations.iter().map(|Operation { id, tag, path_arguments, images, example, .. }| {
         let example = example.as_ref().map_or_else(|| quote!(None), |example| quote!(Some(#example)));
-        quote!(Operation { id: #id, tag: #tag, path_arguments: &[#(#path_arguments),*], example: #example })
+        quote!(Operation { id: #id, tag: #tag, path_arguments: &[#(#path_arguments),*], images: &[#(#images),*], example: #example })
     });
     let table = quote!(&[#(#table),*]);
     let folder = env::var("OUT_DIR").expect("cargo names a folder for what is built");
@@ -58,6 +58,8 @@ struct Operation {
     tag: String,
     /// The path's variables, in their order.
     path_arguments: Vec<String>,
+    /// The options of the body's images.
+    images: Vec<String>,
     /// An example of its body.
     example: Option<String>,
     /// The names of the body's properties.
@@ -100,6 +102,10 @@ fn operations(document: &Value) -> impl Iterator<Item = Operation> {
             path_arguments: path
                 .split('/')
                 .filter_map(|part| Some(part.strip_prefix('{')?.strip_suffix('}')?.to_owned()))
+                .collect(),
+            images: properties(schema)
+                .filter(|(_, property)| property["format"] == "image")
+                .map(|(name, _)| option_name(name))
                 .collect(),
             example: example.filter(|example| example.len() < 1000),
             properties: properties(schema).map(|(name, _)| name.clone()).collect(),

@@ -5,6 +5,8 @@ use std::io::{self, IsTerminal, Read, Take, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -123,6 +125,18 @@ pub fn parse_password(source: &str) -> Result<String, String> {
     }
 }
 
+/// Returns an image in base64: that of a file (`@FILE`), or the text itself, which may be a data URI or the image's own URI.
+///
+/// # Errors
+/// Returns an error if the file can't be read.
+pub fn parse_image(source: &str) -> Result<String, String> {
+    let Some(file) = source.strip_prefix('@') else { return Ok(source.to_owned()) };
+    let mut image = Vec::new();
+    let read = File::open(file).and_then(|content| content.take(MAXIMUM_BYTES).read_to_end(&mut image));
+    read.map_err(|error| format!("{file}: {error}"))?;
+    Ok(BASE64_STANDARD.encode(image))
+}
+
 /// Asks for a secret without showing it, or reads a line from standard input if that is not a terminal.
 ///
 /// # Errors
@@ -191,6 +205,18 @@ mod tests {
             let expected = r#"the body is invalid: it must be a JSON object, such as {"name": "VIP"}"#;
             assert_eq!(parse(Some(&PathBuf::from(other)), "x"), Err(expected.to_owned()));
         }
+    }
+
+    #[test]
+    fn images_are_files_or_texts() {
+        let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
+        let file = folder.path().join("banner.png");
+        std::fs::write(&file, [0x89, b'P', b'N', b'G']).unwrap_or_else(|error| panic!("{error}"));
+
+        assert_eq!(parse_image(&format!("@{}", file.display())).as_deref(), Ok("iVBORw=="));
+        assert_eq!(parse_image("data:image/png;base64,iVBORw==").as_deref(), Ok("data:image/png;base64,iVBORw=="));
+        assert_eq!(parse_image("").as_deref(), Ok(""));
+        assert!(parse_image("@missing.png").is_err_and(|error| error.starts_with("missing.png: ")));
     }
 
     #[test]

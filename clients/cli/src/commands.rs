@@ -25,6 +25,7 @@ struct Operation {
     id: &'static str,
     tag: &'static str,
     path_arguments: &'static [&'static str],
+    images: &'static [&'static str],
     example: Option<&'static str>,
 }
 
@@ -194,6 +195,12 @@ fn operation_command(operation: CliCommand, facts: &Operation, page: Option<u64>
         command = command.mut_arg("password", |argument| {
             let help = "Password: - asks for it or reads a line from standard input, @FILE reads it from a file";
             argument.value_name("- | @FILE").value_parser(arguments::parse_password).help(help)
+        });
+    }
+    for option in facts.images {
+        command = command.mut_arg(*option, |argument| {
+            let help = format!("{} @FILE reads it from a file.", argument.get_help().cloned().unwrap_or_default());
+            argument.value_name("@FILE | BASE64").value_parser(arguments::parse_image).help(help)
         });
     }
     if has(&command, "page") {

@@ -9,6 +9,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+
+/// An image of a single pixel.
+const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mM4kSICAAM4AUH8/hrTAAAAAElFTkSuQmCC";
+
 /// Separates the output of the commands.
 const SEPARATOR: &str = "----8<----";
 
@@ -101,6 +107,7 @@ fn run(documents: &[&str]) {
     let credentials = fs::read_to_string(data.join("first-start.txt")).unwrap();
     let key = credentials.lines().find(|line| line.contains("administrator's key")).unwrap_or_else(|| panic!("{credentials}"));
     fs::write(folder.path().join("staff.key"), key.split_whitespace().last().unwrap()).unwrap();
+    fs::write(folder.path().join("banner.png"), BASE64_STANDARD.decode(PNG).unwrap()).unwrap();
 
     let commands: Vec<_> = documents.iter().flat_map(|document| session(document)).collect();
     let mut script = String::from("exec 2>&1\n");
