@@ -47,6 +47,7 @@ fn main() {
     implement_lists(&mut file);
     hide_secrets(&mut file, &secrets);
     CheckIdentifiers.visit_file_mut(&mut file);
+    hide_constructors(&mut file);
     let code = prettyplease::unparse(&file);
     fs::write(PathBuf::from(&folder).join("generated.rs"), code).expect("the build folder can be written");
 }
@@ -401,6 +402,21 @@ impl VisitMut for CheckIdentifiers {
             }
         }
         call.tokens = arguments.to_token_stream();
+    }
+}
+
+/// Removes the generated constructors from the public API: without the version header, the server rejects all requests.
+fn hide_constructors(file: &mut syn::File) {
+    for item in &mut file.items {
+        let Item::Impl(ItemImpl { trait_: None, items, .. }) = item else { continue };
+        items.retain(|item| !matches!(item, ImplItem::Fn(constructor) if constructor.sig.ident == "new"));
+        for item in items {
+            if let ImplItem::Fn(constructor) = item
+                && constructor.sig.ident == "new_with_client"
+            {
+                constructor.vis = parse_quote!(pub(crate));
+            }
+        }
     }
 }
 

@@ -142,13 +142,7 @@ mod retries;
 
 use std::fmt;
 
-#[expect(
-    missing_docs,
-    clippy::allow_attributes,
-    clippy::allow_attributes_without_reason,
-    clippy::unwrap_used,
-    reason = "generated"
-)]
+#[expect(missing_docs, clippy::allow_attributes, clippy::allow_attributes_without_reason, reason = "generated")]
 mod generated {
     include!(concat!(env!("OUT_DIR"), "/generated.rs"));
 }
