@@ -11,7 +11,7 @@ use syn::punctuated::Punctuated;
 use syn::visit_mut::{self, VisitMut};
 use syn::{
     Arm, Attribute, Expr, Field, Fields, GenericArgument, Ident, ImplItem, Item, ItemImpl, Macro, Path, PathArguments,
-    ReturnType, Stmt, Token, Type, parse_quote,
+    PathSegment, ReturnType, Stmt, Token, Type, parse_quote,
 };
 
 fn main() {
@@ -33,6 +33,7 @@ fn main() {
     println!("cargo::metadata=document={}", simplified.display());
     let clearable = clearable_properties(&document);
     let secrets = secrets(&document);
+    let blank_values = blank_values(&document);
     let document = serde_json::from_value(document).expect("openapi.yaml is OpenAPI 3.0");
     let mut settings = GenerationSettings::default();
     settings.with_interface(InterfaceStyle::Builder).with_tag(TagStyle::Merged).with_derive("PartialEq");
@@ -41,6 +42,7 @@ fn main() {
     let tokens = Generator::new(&settings).generate_tokens(&document).expect("the contract can be generated from");
     let mut file: syn::File = syn::parse2(tokens).expect("what is generated is Rust");
     accept_unknown_values(&mut file);
+    name_blank_values(&mut file, &blank_values);
     allow_additions(&mut file);
     clear_by_null(&mut file, &clearable);
     check_error_responses(&mut file);
@@ -125,6 +127,48 @@ fn accept_unknown_values(file: &mut syn::File) {
         {
             variants.expr = parse_quote!(self);
             variants.arms.push(parse_quote!(Self::#other(value) => f.write_str(value),));
+        }
+    }
+}
+
+/// Returns the names that the contract gives to the value `""`, by list of values.
+fn blank_values(document: &Value) -> BTreeMap<String, String> {
+    let schemas = document["components"]["schemas"].as_object().into_iter().flatten();
+    let blank = schemas.filter_map(|(name, schema)| {
+        let position = schema["enum"].as_array()?.iter().position(|value| value == "")?;
+        Some((name.clone(), schema["x-enum-varnames"][position].as_str().expect("the value \"\" has a name").to_owned()))
+    });
+    blank.collect()
+}
+
+/// Renames the variants of the value `""`, which progenitor names `X`.
+fn name_blank_values(file: &mut syn::File, names: &BTreeMap<String, String>) {
+    for item in module(file, "types") {
+        let of = match item {
+            Item::Enum(enumeration) => enumeration.ident.to_string(),
+            Item::Impl(ItemImpl { self_ty, .. }) => self_ty.to_token_stream().to_string(),
+            _ => continue,
+        };
+        let Some(name) = names.get(&of) else { continue };
+        let name: Ident = syn::parse_str(name).expect("the name of a value is one of Rust");
+        if let Item::Enum(enumeration) = item {
+            let blank = enumeration.variants.iter_mut().find(|variant| variant.ident == "X");
+            let blank = blank.expect("progenitor names the value \"\" X");
+            blank.ident = name;
+            blank.attrs.push(parse_quote!(#[doc = "The value `\"\"`."]));
+        } else {
+            RenameVariant(name).visit_item_mut(item);
+        }
+    }
+}
+
+/// Replaces the variant `X` by that of this name.
+struct RenameVariant(Ident);
+
+impl VisitMut for RenameVariant {
+    fn visit_path_segment_mut(&mut self, segment: &mut PathSegment) {
+        if segment.ident == "X" {
+            segment.ident = self.0.clone();
         }
     }
 }

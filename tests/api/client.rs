@@ -149,6 +149,13 @@ fn every_enumeration_accepts_other_values() {
     assert!("A later value".parse::<types::OrderStatus>().is_err(), "a request with a misspelled value is not sent");
 }
 
+#[test]
+fn blank_values_have_names() {
+    assert_eq!(serde_json::to_value(types::AccountTitleInput::NoTitle).unwrap(), "");
+    assert_eq!("".parse::<types::AccountTitleInput>().unwrap(), types::AccountTitleInput::NoTitle);
+    assert_eq!(serde_json::to_value(types::AccountLanguageInput::DefaultLanguage).unwrap(), "");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn identifier_leads_to_no_other_resource() {
     let (client, heads) = start_server([Respond("404 Not Found", NOT_FOUND), Respond("404 Not Found", NOT_FOUND)]).await;
