@@ -6,7 +6,7 @@ use std::fmt::Debug;
 use std::time::Duration;
 
 use boxoffice_client::types::{self, VerificationStatus};
-use boxoffice_client::{ApiError, Change, ClientBuilder, Error, HasEtag, IfChanged, List, RetryPolicy};
+use boxoffice_client::{ApiError, Change, ClientBuilder, ClientInfo, Error, HasEtag, IfChanged, List, RetryPolicy};
 use futures::{StreamExt, TryStreamExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -338,7 +338,8 @@ async fn error_of_load_balancer_has_its_status() {
     let texts = ["413: the response is not one of this API (request 1)", "502: the response is not one of this API"];
     for text in texts.into_iter().chain(["400: the response is not one of this API"]) {
         let error = client.region_get().region("1").send().await.unwrap_err();
-        assert!(matches!(error, Error::UnexpectedResponse(_)), "{error:?}");
+        let Error::UnexpectedResponse(response) = &error else { panic!("{error:?}") };
+        assert_eq!(response.url().as_str(), format!("{}/", client.baseurl()), "the server, without the path");
         assert_eq!(ApiError::from(error).to_string(), text);
     }
 }
@@ -395,6 +396,7 @@ fn secrets_are_not_in_debug_output() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn errors_have_address_without_path() {
     let (server, _heads) = start_server([CloseConnection, TruncateResponse, NeverRespond, CloseConnection]).await;
+    let address = server.baseurl().to_owned();
     let server = server.with_retries(RetryPolicy { attempt_timeout: Duration::from_millis(500), ..RetryPolicy::NONE });
     let refusing = ClientBuilder::new("http://127.0.0.1:1/boxoffice", "a key").retries(RetryPolicy::NONE).build().unwrap();
 
@@ -406,6 +408,7 @@ async fn errors_have_address_without_path() {
     }
 
     assert!(texts.iter().all(|text| !text.contains("SECRET")), "{texts:#?}");
+    assert!(texts[..3].iter().all(|text| text.contains(&format!("{address}/"))), "{texts:#?}");
     assert!(texts[3].contains("http://127.0.0.1:1/)") && texts[3].contains("refused"), "{texts:#?}");
 }
 

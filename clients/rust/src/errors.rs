@@ -4,27 +4,34 @@ use std::fmt;
 
 use progenitor_client::{Error, ResponseValue};
 use reqwest::header::HeaderMap;
-use reqwest::{Response, StatusCode};
+use reqwest::{Response, StatusCode, Url};
 
 use crate::retries::ReceivedResponse;
 use crate::types;
 
-/// Removes the path from the address in an error. It may contain a code or a secret URI, which must not be logged.
+/// Removes the path from the address in an error.
 pub(crate) fn without_path(mut error: reqwest::Error) -> reqwest::Error {
     if let Some(url) = error.url_mut() {
-        url.set_path("");
-        url.set_query(None);
+        *url = server_of(url);
     }
     error
 }
 
+/// Returns an address without its path, which may contain a code or a secret URI that must not be logged.
+pub(crate) fn server_of(url: &Url) -> Url {
+    let mut server = url.clone();
+    server.set_path("");
+    server.set_query(None);
+    server
+}
+
 /// Returns the error of an error response: [`Error::UnexpectedResponse`] if it is not one of this API, such as that of a load balancer.
 pub(crate) async fn read_error(response: Response) -> Error<types::Error> {
-    let (status, headers) = (response.status(), response.headers().clone());
+    let (url, status, headers) = (response.url().clone(), response.status(), response.headers().clone());
     match response.bytes().await {
         Ok(body) => match serde_json::from_slice(&body) {
             Ok(error) => Error::ErrorResponse(ResponseValue::new(error, status, headers)),
-            Err(_) => Error::UnexpectedResponse(ReceivedResponse::Complete { status, headers, body }.into()),
+            Err(_) => Error::UnexpectedResponse(ReceivedResponse::Complete { url, status, headers, body }.into()),
         },
         Err(error) => Error::ResponseBodyError(error),
     }

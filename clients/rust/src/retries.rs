@@ -11,11 +11,11 @@ use futures_util::stream::{once, try_unfold};
 use progenitor_client::{ClientHooks, ClientInfo, OperationInfo};
 use rand::RngExt;
 use reqwest::header::{DATE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
-use reqwest::{Body, Method, Request, Response, Result, StatusCode};
+use reqwest::{Body, Method, Request, Response, ResponseBuilderExt, Result, StatusCode, Url};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::Client;
-use crate::errors::without_path;
+use crate::errors::{server_of, without_path};
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// Approximate delay before the first retry; it doubles before each further one.
@@ -99,7 +99,7 @@ impl ClientHooks<RetryPolicy> for Client {
             let Some(delay) = self.inner().retry_delay(attempt, started.elapsed(), &result) else {
                 let response = result?;
                 let is_done = is_response_lost && self.has_deleted(&request, operation, &response).await;
-                return Ok(if is_done { no_content() } else { response.into() });
+                return Ok(if is_done { no_content(request.url()) } else { response.into() });
             };
             is_response_lost |= may_be_executed(&result);
             attempt += 1;
@@ -147,8 +147,8 @@ fn may_be_executed(result: &Result<ReceivedResponse>) -> bool {
 }
 
 /// The response to a DELETE that was executed.
-fn no_content() -> Response {
-    response_of(StatusCode::NO_CONTENT, HeaderMap::new(), Bytes::new())
+fn no_content(url: &Url) -> Response {
+    response_of(url, StatusCode::NO_CONTENT, HeaderMap::new(), Bytes::new())
 }
 
 impl RetryPolicy {
@@ -172,17 +172,19 @@ impl RetryPolicy {
 /// A response whose body was read completely, because the connection may fail within a body; or a stream, for bodies that are no
 /// JSON, such as images.
 pub(crate) enum ReceivedResponse {
-    Complete { status: StatusCode, headers: HeaderMap, body: Bytes },
+    Complete { url: Url, status: StatusCode, headers: HeaderMap, body: Bytes },
     Stream(Response),
 }
 
 /// Sends a request, and bounds the time without any part of the response.
 async fn send(client: &reqwest::Client, request: Request, limit: Duration) -> Result<ReceivedResponse> {
+    let url = request.url().clone();
     let response = match timeout(limit, client.execute(request)).await {
         Ok(response) => bound_parts(response?, limit),
         // Only `reqwest` can create its errors, so this response has a body that fails.
         Err(_) => {
-            response_of(StatusCode::GATEWAY_TIMEOUT, HeaderMap::new(), Body::wrap_stream(once(ready(timed_out::<Bytes>()))))
+            let body = Body::wrap_stream(once(ready(timed_out::<Bytes>())));
+            response_of(&url, StatusCode::GATEWAY_TIMEOUT, HeaderMap::new(), body)
         }
     };
     let (status, headers) = (response.status(), response.headers().clone());
@@ -190,28 +192,29 @@ async fn send(client: &reqwest::Client, request: Request, limit: Duration) -> Re
     if media_type.is_some_and(|media_type| !media_type.starts_with("application/json")) {
         return Ok(ReceivedResponse::Stream(response));
     }
-    Ok(ReceivedResponse::Complete { status, headers, body: response.bytes().await? })
+    Ok(ReceivedResponse::Complete { url, status, headers, body: response.bytes().await? })
 }
 
 /// Returns a response whose body fails if its next part doesn't arrive in time.
 fn bound_parts(response: Response, limit: Duration) -> Response {
-    let (status, headers) = (response.status(), response.headers().clone());
+    let (url, status, headers) = (response.url().clone(), response.status(), response.headers().clone());
     let parts = try_unfold(response, move |mut response| async move {
         match timeout(limit, response.chunk()).await {
             Ok(part) => Ok(part.map_err(without_path)?.map(|part| (part, response))),
             Err(_) => timed_out(),
         }
     });
-    response_of(status, headers, Body::wrap_stream(parts))
+    response_of(&url, status, headers, Body::wrap_stream(parts))
 }
 
 fn timed_out<T>() -> std::result::Result<T, Box<dyn Error + Send + Sync>> {
     Err(io::Error::new(io::ErrorKind::TimedOut, "the attempt timed out").into())
 }
 
-fn response_of(status: StatusCode, headers: HeaderMap, body: impl Into<Body>) -> Response {
-    let mut response = http::Response::new(body.into());
-    *response.status_mut() = status;
+/// Returns a response that names the server of this address.
+fn response_of(url: &Url, status: StatusCode, headers: HeaderMap, body: impl Into<Body>) -> Response {
+    let response = http::Response::builder().url(server_of(url)).status(status).body(body.into());
+    let mut response = response.expect("the status is valid");
     *response.headers_mut() = headers;
     response.into()
 }
@@ -264,7 +267,7 @@ impl From<ReceivedResponse> for Response {
     fn from(response: ReceivedResponse) -> Self {
         match response {
             ReceivedResponse::Stream(response) => response,
-            ReceivedResponse::Complete { status, headers, body } => response_of(status, headers, body),
+            ReceivedResponse::Complete { url, status, headers, body } => response_of(&url, status, headers, body),
         }
     }
 }
