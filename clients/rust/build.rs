@@ -33,6 +33,7 @@ fn main() {
     println!("cargo::metadata=document={}", simplified.display());
     let clearable = clearable_properties(&document);
     let secrets = secrets(&document);
+    let error_catalogue = document["components"]["schemas"]["ErrorCode"]["x-error-catalogue"].clone();
     let blank_values = blank_values(&document);
     let document = serde_json::from_value(document).expect("openapi.yaml is OpenAPI 3.0");
     let mut settings = GenerationSettings::default();
@@ -43,6 +44,7 @@ fn main() {
     let mut file: syn::File = syn::parse2(tokens).expect("what is generated is Rust");
     accept_unknown_values(&mut file);
     name_blank_values(&mut file, &blank_values);
+    describe_error_codes(&mut file, &error_catalogue);
     allow_additions(&mut file);
     clear_by_null(&mut file, &clearable);
     check_error_responses(&mut file);
@@ -173,6 +175,23 @@ impl VisitMut for RenameVariant {
     }
 }
 
+/// Describes each error code by its cause and its remedy. The description of the list refers to a file that the package doesn't have.
+fn describe_error_codes(file: &mut syn::File, catalogue: &Value) {
+    let codes = module(file, "types").iter_mut().find_map(|item| match item {
+        Item::Enum(enumeration) if enumeration.ident == "ErrorCode" => Some(enumeration),
+        _ => None,
+    });
+    let codes = codes.expect("the contract lists the error codes");
+    codes.attrs.retain(|attribute| !attribute.path().is_ident("doc"));
+    let description = "Stable code of an error. Error texts can change; codes do not. Each has its cause and its remedy.";
+    codes.attrs.push(parse_quote!(#[doc = #description]));
+    for (code, entry) in catalogue.as_object().expect("the contract has an error catalogue") {
+        let text = format!("{} {}", entry["cause"].as_str().unwrap_or_default(), entry["remedy"].as_str().unwrap_or_default());
+        let variant = codes.variants.iter_mut().find(|variant| is_renamed(&variant.attrs, code));
+        variant.expect("each error code is a variant").attrs.push(parse_quote!(#[doc = #text]));
+    }
+}
+
 /// Marks the types to which later versions of the contract may add properties and values, so that these additions break no caller of
 /// the package. Callers make values with the builders.
 fn allow_additions(file: &mut syn::File) {
@@ -243,9 +262,13 @@ fn clear_by_null(file: &mut syn::File, clearable: &BTreeMap<String, Vec<String>>
 
 /// Returns whether a field is this property of the JSON.
 fn is_property(field: &Field, property: &str) -> bool {
-    let rename = format!("rename = \"{property}\"");
-    let is_renamed = |attribute: &Attribute| attribute.to_token_stream().to_string().contains(&rename);
-    field.ident.as_ref().is_some_and(|ident| ident == property) || field.attrs.iter().any(is_renamed)
+    field.ident.as_ref().is_some_and(|ident| ident == property) || is_renamed(&field.attrs, property)
+}
+
+/// Returns whether a field or a variant has this name in the JSON.
+fn is_renamed(attributes: &[Attribute], name: &str) -> bool {
+    let rename = format!("rename = \"{name}\"");
+    attributes.iter().any(|attribute| attribute.to_token_stream().to_string().contains(&rename))
 }
 
 /// Replaces `Option<T>` by `Change<T>`.

@@ -19,7 +19,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use anyhow::{Context, ensure};
 use boxoffice_client::{ByteStream, Client, ResponseValue, types};
 use chrono::Utc;
-use futures_util::TryStreamExt;
+use futures::TryStreamExt;
 
 #[path = "offline_gate.rs"]
 #[expect(dead_code, reason = "this example doesn't call the main function of the gate")]

@@ -18,7 +18,7 @@ use aws_lc_rs::signature::{ED25519, UnparsedPublicKey};
 use boxoffice_client::{Client, List, types};
 use chrono::{DateTime, SecondsFormat, Utc};
 use data_encoding::{BASE32_NOPAD, BASE64URL_NOPAD};
-use futures_util::TryStreamExt;
+use futures::TryStreamExt;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 

@@ -12,7 +12,7 @@ use crate::{Client, ConnectError, RetryPolicy, VERSION};
 ///
 /// ```no_run
 /// # fn example(authority: &[u8]) -> Result<(), Box<dyn std::error::Error>> {
-/// use boxoffice_client::{ClientBuilder, RetryPolicy};
+/// use boxoffice_client::{ClientBuilder, RetryPolicy, reqwest};
 ///
 /// let client = ClientBuilder::new("https://tickets.example.com", "the key")
 ///     .proxy(reqwest::Proxy::all("http://proxy.example.com:3128")?)

@@ -26,6 +26,23 @@
 //! A later version of this package may have more values and properties, too. So the types are `#[non_exhaustive]`: make a value with
 //! its builder, for example `types::OrderCreate::builder()`, and match other values with `_`.
 //!
+//! # Bodies
+//!
+//! `body_map` sets the properties of a body. A body that is made elsewhere is a value of its type. `try_into` finishes a builder, and
+//! is an error if a property is missing:
+//!
+//! ```no_run
+//! # async fn example(ama: boxoffice_client::Client) -> Result<(), Box<dyn std::error::Error>> {
+//! use std::collections::HashMap;
+//!
+//! use boxoffice_client::types::OrderCreate;
+//!
+//! let order: OrderCreate = OrderCreate::builder().items(HashMap::from([("/sections/17637000000062".to_owned(), 2)])).try_into()?;
+//! ama.order_create().body(order).send().await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! # Retries
 //!
 //! A request without a response, or with one that reports a temporary error, is retried ([`RetryPolicy`]). To prevent duplicates,
@@ -44,11 +61,32 @@
 //! ```no_run
 //! # async fn example(ama: boxoffice_client::Client) -> Result<(), Box<dyn std::error::Error>> {
 //! use boxoffice_client::List;
-//! use futures_util::{StreamExt, TryStreamExt};
+//! use futures::{StreamExt, TryStreamExt};
 //!
 //! let mut events = std::pin::pin!(ama.published_event_list().active(true).records(100).stream().take(1000));
 //! while let Some(event) = events.try_next().await? {
 //!     println!("{} at {}", event.title, event.venue.name);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Downloads
+//!
+//! Exports, PDFs and images are a [`ByteStream`], whose parts are read as they arrive. An item is an `Err` if the rest doesn't come,
+//! so what was read until then is incomplete. There is no retry then: send the request again.
+//!
+//! ```no_run
+//! # async fn example(kofi: boxoffice_client::Client) -> Result<(), Box<dyn std::error::Error>> {
+//! use std::fs::File;
+//! use std::io::Write;
+//!
+//! use futures::TryStreamExt;
+//!
+//! let mut export = kofi.event_order_export_get().event("17637000000051").send().await?.into_inner().into_inner();
+//! let mut file = File::create("orders.csv")?;
+//! while let Some(part) = export.try_next().await? {
+//!     file.write_all(&part)?;
 //! }
 //! # Ok(())
 //! # }
@@ -113,7 +151,8 @@
 //!
 //! # Proxies and certificates
 //!
-//! [`ClientBuilder`] creates a client with a proxy, another certificate authority or another retry policy.
+//! [`ClientBuilder`] creates a client with a proxy, another certificate authority or another retry policy. Their types are those of
+//! [`reqwest`], which this package exports in the version that it uses.
 //!
 //! # Programs without asynchronous code
 //!
@@ -153,6 +192,8 @@ pub use conditions::{HasEtag, IfChanged};
 pub use errors::ApiError;
 pub use generated::*;
 pub use lists::{List, Page};
+// The types of proxies, certificates, statuses and errors.
+pub use reqwest;
 pub use retries::RetryPolicy;
 
 /// The example of the README, compiled with the documentation's tests.
