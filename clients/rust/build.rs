@@ -27,6 +27,7 @@ fn main() {
     remove_constraints(&mut document);
     enumerate_known_values(&mut document);
     share_lists(&mut document);
+    remove_nullable(&mut document);
     let folder = env::var("OUT_DIR").expect("cargo names a folder for what is built");
     let simplified = PathBuf::from(&folder).join("document.json");
     fs::write(&simplified, document.to_string()).expect("the build folder can be written");
@@ -82,6 +83,20 @@ fn share_lists(document: &mut Value) {
         .into_iter()
         .for_each(|schemas| schemas.retain(|name, _| !shared.contains(name)));
     replace_references(document, &shared);
+}
+
+/// Removes `nullable` from the schemas that are only optional properties, whose `Option` accepts a null anyway. progenitor would add
+/// another `Option`.
+fn remove_nullable(document: &mut Value) {
+    let schemas = document["components"]["schemas"].as_object_mut().expect("the contract has schemas");
+    let required = schemas.values().flat_map(|schema| {
+        let names = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        names.filter_map(|name| schema["properties"][name]["$ref"].as_str()?.rsplit('/').next())
+    });
+    let required: BTreeSet<String> = required.map(str::to_owned).collect();
+    for (_, schema) in schemas.iter_mut().filter(|(name, _)| !required.contains(*name)) {
+        schema.as_object_mut().and_then(|schema| schema.remove("nullable"));
+    }
 }
 
 fn replace_references(value: &mut Value, shared: &BTreeSet<String>) {

@@ -150,6 +150,20 @@ fn every_enumeration_accepts_other_values() {
 }
 
 #[test]
+fn earlier_admission_is_absent_or_null() {
+    let admission = json!({ "self": "/events/1/admissions/2", "admitted": "2025-12-20T18:42:10+00:00", "redeemer": "Yaw",
+        "device": "Gate 1", "token": null, "tokenName": "Main entrance" });
+    for (body, device) in [
+        (json!({ "serial": "A-1", "reason": "pending" }), None),
+        (json!({ "serial": "A-1", "reason": "pending", "admission": null }), None),
+        (json!({ "serial": "A-1", "reason": "redeemed", "admission": admission }), Some("Gate 1")),
+    ] {
+        let refused: types::RefusedTicket = serde_json::from_value(body).unwrap();
+        assert_eq!(refused.admission.as_ref().map(|admission| admission.device.as_str()), device);
+    }
+}
+
+#[test]
 fn blank_values_have_names() {
     assert_eq!(serde_json::to_value(types::AccountTitleInput::NoTitle).unwrap(), "");
     assert_eq!("".parse::<types::AccountTitleInput>().unwrap(), types::AccountTitleInput::NoTitle);

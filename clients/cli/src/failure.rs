@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use boxoffice_client::types::{self, EarlierAdmissionInner, ErrorCode, FieldProblem, RefusedTicket};
+use boxoffice_client::types::{self, EarlierAdmission, ErrorCode, FieldProblem, RefusedTicket};
 use boxoffice_client::{ApiError, Error};
 
 use crate::output;
@@ -133,13 +133,13 @@ fn is_described(field: &FieldProblem, text: &str) -> bool {
 /// earlier admission.
 fn refusal(ticket: &RefusedTicket) -> String {
     let RefusedTicket { serial, reason, admission, .. } = ticket;
-    let earlier = match admission.as_deref() {
-        Some(Some(EarlierAdmissionInner { device, token_name, admitted, .. })) => {
+    let earlier = match admission {
+        Some(EarlierAdmission { device, token_name, admitted, .. }) => {
             let facts: Vec<_> =
                 [device, token_name, admitted].into_iter().map(String::as_str).filter(|fact| !fact.is_empty()).collect();
             format!(" ({})", facts.join(", "))
         }
-        _ => String::new(),
+        None => String::new(),
     };
     one_line(&format!("{serial}: {reason}{earlier}"))
 }
