@@ -32,10 +32,11 @@ VERSION = "3.0.0"
 """Version of the API for which this client was generated."""
 
 
-def connect(address: str, key: str) -> Client:
+def connect(address: str, key: str, *, max_attempts: int = 8, retry_window: float = 100.0) -> Client:
     """Create a client of the server at `address`, with the key of an application, a session or an admission token.
 
-    It is passed to each operation as `client`. It retries requests, see `RetryingTransport`, and uses the proxies of the environment.
+    It is passed to each operation as `client`. It sends a request at most `max_attempts` times, see `RetryingTransport`, and starts no
+    retry after `retry_window` seconds. It uses the proxies of the environment.
     """
 
     if not (key.isascii() and key.isprintable()):
@@ -49,7 +50,10 @@ def connect(address: str, key: str) -> Client:
     tls = httpx.create_ssl_context()
     proxy = _proxy(httpx.URL(address))
     transport = RetryingTransport(
-        httpx.HTTPTransport(verify=tls, proxy=proxy), httpx.AsyncHTTPTransport(verify=tls, proxy=proxy)
+        httpx.HTTPTransport(verify=tls, proxy=proxy),
+        httpx.AsyncHTTPTransport(verify=tls, proxy=proxy),
+        max_attempts,
+        retry_window,
     )
     return CheckedClient(
         base_url=address.rstrip("/"),

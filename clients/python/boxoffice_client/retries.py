@@ -34,7 +34,7 @@ class RetryingTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
         max_attempts: int = 8,
         retry_window: float = 100.0,
     ) -> None:
-        """Send with `transport`, or with `asynchronous`. No retry starts after `retry_window` seconds."""
+        """Send with `transport`, or with `asynchronous`, at most `max_attempts` times. No retry starts after `retry_window` seconds."""
         self._transport = transport
         self._asynchronous = asynchronous
         self._max_attempts = max_attempts

@@ -16,6 +16,7 @@ from boxoffice_client.generated.api.review import submission_delete
 from boxoffice_client.generated.api.sessions import account_session_delete, session_active_delete
 from boxoffice_client.generated.api.transfers import transfer_delete
 from boxoffice_client.generated.api.venues import venue_get
+from boxoffice_client.generated.api.zones import zone_delete
 
 client = connect(sys.argv[1], "a secret key")
 assert "a secret key" not in repr(client)
@@ -50,6 +51,15 @@ async def delete_session(session: str, *, is_synchronous: bool) -> None:
     else:
         await account_session_delete.asyncio_detailed("1", session, client=client)
 
+
+# The server closes the connection of the first attempt.
+for zone, limits in {"1": {"max_attempts": 1}, "2": {"retry_window": 0}}.items():
+    try:
+        zone_delete.sync_detailed(zone, client=connect(sys.argv[1], "key", **limits))
+    except httpx.TransportError:
+        pass
+    else:
+        raise AssertionError("a second attempt was sent")
 
 # httpx would make requests for other resources of these.
 for session in ("", ".", ".."):

@@ -9,6 +9,7 @@ import boxoffice.api.ReviewApi;
 import boxoffice.api.SessionsApi;
 import boxoffice.api.TransfersApi;
 import boxoffice.api.VenuesApi;
+import boxoffice.api.ZonesApi;
 import boxoffice.client.ApiClient;
 import boxoffice.client.ApiException;
 import boxoffice.model.Category;
@@ -28,6 +29,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 
 /** Sends requests to a server of a later version, which {@code clients/check} simulates. */
 public final class LaterServer {
@@ -50,6 +52,13 @@ public final class LaterServer {
     if (other != 404) {
       throw new AssertionError("the session .. must not be another resource: " + other);
     }
+    // The server closes the connection of the first attempt.
+    ApiClient single = Boxoffice.connect(arguments[0], "key", 1, Duration.ofSeconds(100));
+    ApiClient quick = Boxoffice.connect(arguments[0], "key", 8, Duration.ZERO);
+    int lost = errorOf(() -> new ZonesApi(single).zoneDelete("1", null)).getCode();
+    if (lost != 0 || errorOf(() -> new ZonesApi(quick).zoneDelete("2", null)).getCode() != 0) {
+      throw new AssertionError("a second attempt was sent");
+    }
     OrdersApi orders = new OrdersApi(client);
     Order order = orders.orderGet("17637000000081", null);
     String code = Boxoffice.codeOf(errorOf(() -> new HostsApi(client).hostGet("1", null)));
@@ -57,8 +66,12 @@ public final class LaterServer {
     Order placed = orders.orderCreate(new OrderCreate().items(Map.of("/sections/1", 1L)), null);
     int removed = new RegionsApi(client).regionDeleteWithHttpInfo("1", null).getStatusCode();
     int foreign = errorOf(() -> new VenuesApi(client).venueGet("1", null)).getCode();
-    String invalid = errorOf(() -> new HostsApi(client).hostGet("2", null)).getResponseBody();
-    String field = client.getObjectMapper().readValue(invalid, boxoffice.model.Error.class).getFields().get(0).getName();
+    ApiException invalid = errorOf(() -> new HostsApi(client).hostGet("2", null));
+    boxoffice.model.Error body = client.getObjectMapper().readValue(invalid.getResponseBody(), boxoffice.model.Error.class);
+    String field = body.getFields().get(0).getName();
+    if (!invalid.getResponseHeaders().firstValue("x-request-id").equals(Optional.of("1"))) {
+      throw new AssertionError("the request's identifier is missing");
+    }
     int export = new ReportsApi(client).eventOrderExportGet("1").length();
     String document = Files.readString(orders.orderDocumentGet("1", null).toPath());
     String regionName = new RegionsApi(client).regionGet("1", null).getName();

@@ -25,6 +25,16 @@ public final class Boxoffice {
    * {@code boxoffice.api} takes it. It retries requests, see {@link RetryingHttpClient}.
    */
   public static ApiClient connect(String address, String key) {
+    return connect(address, key, RetryingHttpClient.MAX_ATTEMPTS, RetryingHttpClient.RETRY_WINDOW);
+  }
+
+  /**
+   * Creates the same client with other limits.
+   *
+   * @param maxAttempts number of attempts to send a request, the first one included
+   * @param retryWindow time after which no retry starts
+   */
+  public static ApiClient connect(String address, String key, int maxAttempts, Duration retryWindow) {
     if (!key.matches("[ -~]*")) {
       // The error of the HTTP client would have the key.
       throw new IllegalArgumentException("the key contains characters that a header can't have, such as the end of a line");
@@ -32,7 +42,7 @@ public final class Boxoffice {
     // A redirect to another server would reveal the key to it.
     HttpClient http =
         HttpClient.newBuilder().followRedirects(HttpClient.Redirect.NEVER).connectTimeout(Duration.ofSeconds(30)).build();
-    RetryingHttpClient retrying = new RetryingHttpClient(http);
+    RetryingHttpClient retrying = new RetryingHttpClient(http, maxAttempts, retryWindow);
     ApiClient client =
         new ApiClient() {
           @Override

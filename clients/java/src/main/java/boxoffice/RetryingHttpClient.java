@@ -44,19 +44,28 @@ import javax.net.ssl.SSLSession;
  * <p>The asynchronous methods send each request once.
  */
 public final class RetryingHttpClient extends HttpClient {
-  private static final int MAX_ATTEMPTS = 8;
+  static final int MAX_ATTEMPTS = 8;
   private static final long FIRST_DELAY_MILLIS = 100;
   private static final long MAX_DELAY_MILLIS = 5_000;
   private static final Duration ATTEMPT_TIMEOUT = Duration.ofSeconds(30);
-  private static final long RETRY_WINDOW_NANOS = Duration.ofSeconds(100).toNanos();
+  static final Duration RETRY_WINDOW = Duration.ofSeconds(100);
 
   private static final ObjectMapper JSON = new ObjectMapper();
 
   private final HttpClient http;
+  private final int maxAttempts;
+  private final long retryWindowNanos;
 
   /** Creates a client that sends with another one. */
   public RetryingHttpClient(HttpClient http) {
+    this(http, MAX_ATTEMPTS, RETRY_WINDOW);
+  }
+
+  /** Creates a client that sends each request at most {@code maxAttempts} times, and starts no retry after {@code retryWindow}. */
+  public RetryingHttpClient(HttpClient http, int maxAttempts, Duration retryWindow) {
     this.http = http;
+    this.maxAttempts = maxAttempts;
+    this.retryWindowNanos = retryWindow.toNanos();
   }
 
   @Override
@@ -75,7 +84,7 @@ public final class RetryingHttpClient extends HttpClient {
       }
       long delay = retryDelay(attempt, response);
       boolean isLast =
-          attempt >= MAX_ATTEMPTS || System.nanoTime() - started + TimeUnit.MILLISECONDS.toNanos(delay) > RETRY_WINDOW_NANOS;
+          attempt >= maxAttempts || System.nanoTime() - started + TimeUnit.MILLISECONDS.toNanos(delay) > retryWindowNanos;
       if (response != null && (isLast || !isTemporary(response))) {
         boolean isDone = mayBeExecuted && request.method().equals("DELETE") && isGone(request, codeOf(response));
         return received(response, handler, isDone ? 204 : response.statusCode());
