@@ -125,7 +125,18 @@ async fn only_a_finished_file_is_whole() {
 
 #[test]
 fn formulas_become_texts() {
-    for (given, expected) in [("=1+1", "'=1+1"), ("@SUM(A1)", "'@SUM(A1)"), ("-2", "'-2"), ("Ama = Esi", "Ama = Esi"), ("", "")] {
+    for (given, expected) in [
+        ("=1+1", "'=1+1"),
+        ("@SUM(A1)", "'@SUM(A1)"),
+        ("-2", "'-2"),
+        ("Ama = Esi", "Ama = Esi"),
+        ("", ""),
+        ("x;=cmd|' /C calc'!A0;y", "x;'=cmd|' /C calc'!A0;y"),
+        ("x; \"+1\", -2\t@A1", "x; \"'+1\", '-2\t'@A1"),
+        ("x;\t=1", "x;'\t'=1"),
+        (" =1", " '=1"),
+        ("Ama; Esi-Efua, Abena", "Ama; Esi-Efua, Abena"),
+    ] {
         assert_eq!(escape_formula(given.to_owned()), expected);
     }
 }

@@ -73,8 +73,18 @@ async fn read_batch<R: TableRow>(ctx: &Ctx, read: &ReadBatch<R>, after: Option<I
     Ok((text.into(), last))
 }
 
-/// Returns a text by a user so that a spreadsheet shows it: one that begins like a formula gets an apostrophe before it (OWASP, CSV
-/// injection).
+/// Returns a text by a user so that a spreadsheet shows it: what would begin a formula gets an apostrophe before it (OWASP, CSV injection).
+///
+/// Spreadsheets of many languages separate cells by `;`. Then a cell can begin within the text, with or without quotation marks.
 pub fn text(text: String) -> String {
-    if text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠']) { format!("'{text}") } else { text }
+    let mut escaped = String::with_capacity(text.len());
+    let mut begins_cell = true;
+    for letter in text.chars() {
+        if begins_cell && matches!(letter, '=' | '+' | '-' | '@' | '\t' | '\r' | '\n' | '＝' | '＋' | '－' | '＠') {
+            escaped.push('\'');
+        }
+        begins_cell = matches!(letter, ';' | ',' | '\t' | '\r' | '\n' | '"') || begins_cell && letter == ' ';
+        escaped.push(letter);
+    }
+    escaped
 }
