@@ -152,3 +152,54 @@ fn enforces_the_limits() {
     assert_eq!(parse_bytes(&png(8000, 5001)), Err(wide));
     assert_eq!(wide.to_string(), "is 8000 × 5001 pixels, but 1 to 10000 a side and 40 million in all are allowed");
 }
+
+/// A scan of a JPEG with the components from 1 on: the component or components, the Huffman table, the coefficients (the first and the
+/// last one) and their bits.
+struct Scan(&'static [u8], u8, [u8; 3]);
+
+/// All coefficients of baseline scans.
+const BASELINE: [u8; 3] = [0, 63, 0];
+/// The first coefficient of all blocks.
+const MEAN: [u8; 3] = [0, 0, 0];
+
+/// Returns a JPEG of these scans, all of whose bits are 0. Its frame has this marker.
+fn jpeg(marker: u8, (width, height): (u16, u16), components: u8, scans: impl IntoIterator<Item = Scan>) -> Vec<u8> {
+    let segment =
+        |marker: u8, content: &[u8]| [&[0xFF, marker], (content.len() as u16 + 2).to_be_bytes().as_slice(), content].concat();
+    // A Huffman table in which the bit 0 is a symbol.
+    let table = |number: u8, symbol: u8| segment(0xC4, &[&[number, 1], [0; 15].as_slice(), &[symbol]].concat());
+    let mut frame = [&[8], height.to_be_bytes().as_slice(), &width.to_be_bytes(), &[components]].concat();
+    (1..=components).for_each(|component| frame.extend([component, 0x11, 0]));
+    let mut file = [&b"\xFF\xD8"[..], &segment(0xDB, &[&[0], [1; 64].as_slice()].concat()), &segment(marker, &frame)].concat();
+    // A block without coefficients, a coefficient of -1, and 16384 blocks without coefficients.
+    [table(0x00, 0), table(0x10, 0x01), table(0x11, 0xE0)].iter().for_each(|table| file.extend(table));
+    for Scan(components, table, coefficients) in scans {
+        let mut header = vec![components.len() as u8];
+        components.iter().for_each(|component| header.extend([*component, table]));
+        file.extend(segment(0xDA, &[&header[..], &coefficients].concat()));
+        let blocks = usize::from(width).div_ceil(8) * usize::from(height).div_ceil(8);
+        // 15 bits for 16384 blocks, one bit for each block, or two.
+        let bits = if table == 1 { blocks.div_ceil(16_384) * 15 } else { blocks * if coefficients == MEAN { 1 } else { 2 } };
+        file.extend(vec![0; bits.div_ceil(8)]);
+    }
+    file.extend(b"\xFF\xD9");
+    file
+}
+
+#[test]
+fn limits_the_scans_of_a_jpeg() {
+    // Each scan looks at all coefficients of all blocks, and finds nothing to do.
+    let scans = |count: usize| {
+        let first = [Scan(&[1], 0, MEAN), Scan(&[1], 0, [63, 63, 0])];
+        first.into_iter().chain((2..count).map(|_| Scan(&[1], 1, [1, 62, 0x10])))
+    };
+    let gray = |size, count| parse_bytes(&jpeg(0xC2, size, 1, scans(count)));
+
+    assert_eq!(gray((10_000, 4000), 21), Err(ImageProblem::Scans));
+    assert_eq!(gray((10_000, 4000), 92), Err(ImageProblem::Scans));
+    assert!(gray((800, 600), 20).is_ok() && gray((800, 600), 92).is_ok());
+    let baseline = jpeg(0xC0, (10_000, 4000), 3, (0..21).map(|_| Scan(&[1], 1, BASELINE)));
+    assert_eq!(parse_bytes(&baseline), Err(ImageProblem::Scans));
+    let text = "is a progressive JPEG with too many scans: save it as a baseline JPEG";
+    assert_eq!(ImageProblem::Scans.to_string(), text);
+}

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use image::metadata::Orientation;
 use image::{ImageDecoder, ImageFormat, ImageReader, Limits};
 
-use super::metadata;
+use super::{jpeg, metadata};
 
 /// Largest size of an image file, in bytes.
 pub const MAX_BYTES: usize = 5 * 1024 * 1024;
@@ -22,6 +22,9 @@ pub const MAX_SIDE: u32 = 10_000;
 pub const MAX_PIXELS: u64 = 40_000_000;
 /// Largest memory of a decoded image, in bytes: four channels of 16 bits.
 const MAX_MEMORY: u64 = MAX_PIXELS * 8;
+/// Largest number of pixels in all scans of a JPEG together. Encoders make at most about 20 scans. The decoder needs up to a nanosecond
+/// of a core for each pixel of a scan.
+pub const MAX_SCANNED_PIXELS: u64 = MAX_PIXELS * 20;
 /// The accepted formats, which every browser supports, and their names.
 const FORMATS: [(ImageFormat, &str); 3] = [(ImageFormat::Png, "PNG"), (ImageFormat::Jpeg, "JPEG"), (ImageFormat::WebP, "WebP")];
 
@@ -56,6 +59,8 @@ pub enum ImageProblem {
         /// The height in pixels.
         height: u32,
     },
+    /// A JPEG whose scans have more than [`MAX_SCANNED_PIXELS`].
+    Scans,
 }
 
 impl fmt::Display for ImageProblem {
@@ -70,6 +75,7 @@ impl fmt::Display for ImageProblem {
                 "is {width} × {height} pixels, but 1 to {MAX_SIDE} a side and {} million in all are allowed",
                 MAX_PIXELS / 1_000_000
             ),
+            Self::Scans => out.write_str("is a progressive JPEG with too many scans: save it as a baseline JPEG"),
         }
     }
 }
@@ -104,6 +110,9 @@ pub fn parse(base64: &str) -> Result<Image, ImageProblem> {
     drop(uploaded);
     // Programs differ in what they read of a damaged image, so the stored file is decoded.
     let bytes = metadata::strip(format, bytes, orientation).ok_or(ImageProblem::Broken(name))?;
+    if format == ImageFormat::Jpeg && pixels * jpeg::scans(&bytes) > MAX_SCANNED_PIXELS {
+        return Err(ImageProblem::Scans);
+    }
     let decoded = reader(format, &bytes).decode().map_err(|_| ImageProblem::Broken(name))?;
     if (decoded.width(), decoded.height()) != (width, height) {
         return Err(ImageProblem::Broken(name));

@@ -1,6 +1,7 @@
 //! Images: uploads of hosts for their events and advertisements, and generated icons of regions.
 //!
 //! - `image` validates base64 from a request body and returns an [`Image`], from which `metadata` has removed the metadata.
+//!   `jpeg` counts the scans of a JPEG beforehand.
 //! - `object_store` stores image files by name, in a folder or in an S3 bucket. The database has the references to them.
 //! - `generated` draws and caches the icons of countries, and placeholders for images of events that were not uploaded.
 //!
@@ -11,6 +12,7 @@ mod endpoints;
 mod generated;
 mod icon;
 pub mod image;
+mod jpeg;
 mod metadata;
 mod object_store;
 mod service;
