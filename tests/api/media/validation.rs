@@ -200,6 +200,22 @@ fn limits_the_scans_of_a_jpeg() {
     assert!(gray((800, 600), 20).is_ok() && gray((800, 600), 92).is_ok());
     let baseline = jpeg(0xC0, (10_000, 4000), 3, (0..21).map(|_| Scan(&[1], 1, BASELINE)));
     assert_eq!(parse_bytes(&baseline), Err(ImageProblem::Scans));
-    let text = "is a progressive JPEG with too many scans: save it as a baseline JPEG";
+    let text = "is a progressive JPEG with too many pixels or scans: save it as a baseline JPEG";
     assert_eq!(ImageProblem::Scans.to_string(), text);
+}
+
+#[test]
+fn limits_the_memory_for_the_scans_of_a_jpeg() {
+    let progressive = |size, components| parse_bytes(&jpeg(0xC2, size, components, [Scan(&[1], 0, MEAN)]));
+
+    // 2 bytes for each component of a pixel, and 3 for its colour.
+    assert_eq!(progressive((10_000, 3600), 3), Err(ImageProblem::Scans));
+    assert_eq!(progressive((10_000, 2950), 4), Err(ImageProblem::Scans));
+    assert!(progressive((800, 600), 3).is_ok() && progressive((800, 600), 4).is_ok());
+    let one_after_the_other = jpeg(0xC0, (10_000, 3600), 3, [Scan(&[1], 1, BASELINE)]);
+    assert_eq!(parse_bytes(&one_after_the_other), Err(ImageProblem::Scans));
+    let mut hidden = jpeg(0xC2, (10_000, 3600), 3, [Scan(&[1, 2, 3], 0, MEAN)]);
+    // In a profile, before the frame.
+    hidden.splice(2..2, *b"\xFF\xE2\0\x1BICC_PROFILE\0\xFF\xC0\0\x0B\x08\0\x08\0\x08\x01\x01\x11\0");
+    assert_eq!(parse_bytes(&hidden), Err(ImageProblem::Scans));
 }

@@ -20,8 +20,8 @@ pub const MAX_BYTES: usize = 5 * 1024 * 1024;
 pub const MAX_SIDE: u32 = 10_000;
 /// Largest area of an image, in pixels.
 pub const MAX_PIXELS: u64 = 40_000_000;
-/// Largest memory of a decoded image, in bytes: four channels of 16 bits.
-const MAX_MEMORY: u64 = MAX_PIXELS * 8;
+/// Largest memory for decoding an image, in bytes: four channels of 16 bits.
+pub const MAX_MEMORY: u64 = MAX_PIXELS * 8;
 /// Largest number of pixels in all scans of a JPEG together. Encoders make at most about 20 scans. The decoder needs up to a nanosecond
 /// of a core for each pixel of a scan.
 pub const MAX_SCANNED_PIXELS: u64 = MAX_PIXELS * 20;
@@ -59,7 +59,7 @@ pub enum ImageProblem {
         /// The height in pixels.
         height: u32,
     },
-    /// A JPEG whose scans have more than [`MAX_SCANNED_PIXELS`].
+    /// A JPEG whose scans have more than [`MAX_SCANNED_PIXELS`], or need more than [`MAX_MEMORY`].
     Scans,
 }
 
@@ -75,7 +75,7 @@ impl fmt::Display for ImageProblem {
                 "is {width} × {height} pixels, but 1 to {MAX_SIDE} a side and {} million in all are allowed",
                 MAX_PIXELS / 1_000_000
             ),
-            Self::Scans => out.write_str("is a progressive JPEG with too many scans: save it as a baseline JPEG"),
+            Self::Scans => out.write_str("is a progressive JPEG with too many pixels or scans: save it as a baseline JPEG"),
         }
     }
 }
@@ -93,7 +93,7 @@ fn format(bytes: &[u8]) -> Option<(ImageFormat, &'static str)> {
 }
 
 /// Parses and validates an image in base64 with the standard alphabet, with or without the prefix of a data URI. Decodes all of
-/// its pixels, which can use a core for a second and 320 MB.
+/// its pixels, which can use a core for a second and [`MAX_MEMORY`].
 ///
 /// Line breaks and missing padding are accepted, because many tools produce them.
 pub fn parse(base64: &str) -> Result<Image, ImageProblem> {
@@ -107,11 +107,15 @@ pub fn parse(base64: &str) -> Result<Image, ImageProblem> {
         return Err(ImageProblem::Dimensions { width, height });
     }
     let orientation = uploaded.orientation().unwrap_or(Orientation::NoTransforms);
+    let channels = u64::from(uploaded.color_type().channel_count());
     drop(uploaded);
     // Programs differ in what they read of a damaged image, so the stored file is decoded.
     let bytes = metadata::strip(format, bytes, orientation).ok_or(ImageProblem::Broken(name))?;
-    if format == ImageFormat::Jpeg && pixels * jpeg::scans(&bytes) > MAX_SCANNED_PIXELS {
-        return Err(ImageProblem::Scans);
+    if format == ImageFormat::Jpeg {
+        let cost = jpeg::decoding_cost(&bytes, pixels);
+        if cost.scanned_pixels > MAX_SCANNED_PIXELS || cost.buffered_bytes + pixels * channels > MAX_MEMORY {
+            return Err(ImageProblem::Scans);
+        }
     }
     let decoded = reader(format, &bytes).decode().map_err(|_| ImageProblem::Broken(name))?;
     if (decoded.width(), decoded.height()) != (width, height) {

@@ -1,7 +1,7 @@
 //! Images: uploads of hosts for their events and advertisements, and generated icons of regions.
 //!
 //! - `image` validates base64 from a request body and returns an [`Image`], from which `metadata` has removed the metadata.
-//!   `jpeg` counts the scans of a JPEG beforehand.
+//!   `jpeg` computes beforehand what it costs to decode a JPEG.
 //! - `object_store` stores image files by name, in a folder or in an S3 bucket. The database has the references to them.
 //! - `generated` draws and caches the icons of countries, and placeholders for images of events that were not uploaded.
 //!
@@ -25,4 +25,4 @@ pub use icon::{initials, name as icon_name};
 pub use image::Image;
 pub use object_store::{MediaStore, StoredImage};
 pub use service::{ImageKind, ImageText, copy, discard, image_uri, is_uri_of, parse, parse_upload, put_image, stored_images};
-pub use workers::ImageUploads;
+pub use workers::image_uploads;
