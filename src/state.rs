@@ -16,12 +16,12 @@ use crate::clock_watch::ClockWatch;
 use crate::contract;
 use crate::features::catalog::events::{EventCache, EventLists};
 use crate::features::catalog::folded_names;
-use crate::features::catalog::media::{GeneratedImages, ImageUploads, MediaStore};
+use crate::features::catalog::media::{GeneratedImages, MediaStore, image_uploads};
 use crate::features::gate::admissions::ScanRequest;
 use crate::features::identity::accounts;
 use crate::features::sales::orders::{AccountOrders, OrderReads, OrderRequest};
 use crate::features::sales::payments::{Gateway, PaymentStep, Sandbox};
-use crate::features::sales::tickets::{AccountTickets, EventTicketLists, TicketKeys};
+use crate::features::sales::tickets::{AccountTickets, EventTicketLists, TicketKeys, TicketWorkers};
 use crate::features::sales::transfers::AccountTransfers;
 use crate::kernel::Kernel;
 use crate::kernel::auth::Passwords;
@@ -29,6 +29,7 @@ use crate::kernel::context::Context;
 use crate::kernel::http::AppState;
 use crate::kernel::settings::Settings;
 use crate::kernel::unit_of_work::GroupCommit;
+use crate::kernel::worker_pool::AccountWorkerPool;
 use crate::readiness::ReadinessState;
 
 /// The context of a request or of a job's run.
@@ -49,11 +50,13 @@ pub struct App {
     /// Icons and placeholders.
     pub generated_images: GeneratedImages,
     /// Decodes uploaded images.
-    pub image_uploads: ImageUploads,
+    pub image_uploads: AccountWorkerPool,
     /// The payment gateway.
     pub gateway: Box<dyn Gateway>,
     /// Signs and verifies the codes of tickets.
     pub ticket_keys: TicketKeys,
+    /// Draws tickets.
+    pub ticket_workers: TicketWorkers,
     /// The last refund that the job has sent to the gateway; 0 at first.
     pub refund_cursor: AtomicI64,
     /// True if SQLite's log may have data of erased accounts: after an erasure, and at the start because the server may have been
@@ -91,22 +94,23 @@ impl App {
     /// # Errors
     /// Returns an error if one of them can't be opened, or the settings are invalid.
     pub async fn open(database_url: &str, settings: Settings, log: Logger, tracer: Tracer) -> anyhow::Result<Arc<Self>> {
-        let cores = available_parallelism().map_or(1, usize::from);
+        // The other cores are for all other requests.
+        let half_of_cores = (available_parallelism().map_or(1, usize::from) / 2).max(1);
         let media = MediaStore::open(&settings)?;
         let reference_pages = Arc::new(ReferencePages::new(contract::load()?, &settings.public_url));
         let ticket_keys = TicketKeys::open(&settings.ticket_key_file, settings.creates_files)?;
         let (passwords, attempts) = (settings.passwords, AttemptLimits::new(&settings.limits));
         let app = Self {
             kernel: Arc::new(Kernel::open(database_url, settings, log, tracer).await?),
-            // The other cores are for all other requests.
-            passwords: Passwords::new((cores / 2).max(1), passwords),
+            passwords: Passwords::new(half_of_cores, passwords),
             attempts,
             event_cache: EventCache::default(),
             media,
             generated_images: GeneratedImages::default(),
-            image_uploads: ImageUploads::default(),
+            image_uploads: image_uploads(),
             gateway: Box::new(Sandbox),
             ticket_keys,
+            ticket_workers: TicketWorkers::new(half_of_cores),
             refund_cursor: AtomicI64::new(0),
             has_erased: AtomicBool::new(true),
             reference_pages,

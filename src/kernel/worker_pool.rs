@@ -1,4 +1,4 @@
-//! Threads for work that would block other requests, such as hashing passwords and decoding images.
+//! Threads for work that would block other requests, such as hashing passwords, decoding images and drawing tickets.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -9,6 +9,8 @@ use boxoffice_http::error::{Code, Error, Result};
 use boxoffice_http::rate_limit::RateLimitStatus;
 use parking_lot::Mutex;
 use tokio::sync::{Semaphore, SemaphorePermit};
+
+use super::types::id::Id;
 
 /// Runs work on a bounded number of threads, for a bounded number of requests.
 #[derive(Debug, Clone)]
@@ -126,5 +128,31 @@ impl WorkerSlot<'_> {
             work()
         };
         tokio::task::spawn_blocking(work).await.map_err(|error| Error::Internal(error.into()))
+    }
+}
+
+/// A [`WorkerPool`] of which each account may use only a part.
+#[derive(Debug)]
+pub struct AccountWorkerPool {
+    workers: WorkerPool,
+    accounts: UserLimits<Id>,
+    max_per_account: usize,
+}
+
+impl AccountWorkerPool {
+    /// Creates limits for a pool. `name` is that of the limits in the `RateLimit-Policy` header, `max_per_account` the number of running
+    /// and waiting requests of an account.
+    pub fn new(workers: WorkerPool, name: &'static str, max_per_account: usize) -> Self {
+        Self { workers, accounts: UserLimits::new(name), max_per_account }
+    }
+
+    /// Runs `work` for a request of an account. Programs of the operator have none.
+    ///
+    /// # Errors
+    /// [`Error::TooMany`] if too many requests of this account are waiting, [`Code::SERVER_UNAVAILABLE`] if too many of all accounts
+    /// are.
+    pub async fn run<T: Send + 'static>(&self, account: Option<Id>, work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+        let _share = account.map(|account| self.accounts.take(account, self.max_per_account)).transpose()?;
+        self.workers.enter()?.run(work).await
     }
 }

@@ -5,8 +5,9 @@ use std::sync::mpsc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use boxoffice::features::catalog::media::ImageUploads;
+use boxoffice::features::catalog::media::image_uploads;
 use boxoffice::kernel::types::id::Id;
+use boxoffice::kernel::worker_pool::AccountWorkerPool;
 use boxoffice_http::error::Error;
 use futures::FutureExt;
 use futures::future::{BoxFuture, join, join_all};
@@ -270,7 +271,7 @@ async fn image_uploaded_during_event_deletion_is_discarded(app: TestApp) {
 }
 
 /// Begins an upload that runs until the returned sender is dropped.
-fn block(uploads: &ImageUploads) -> (mpsc::Sender<()>, BoxFuture<'_, boxoffice_http::error::Result<()>>) {
+fn block(uploads: &AccountWorkerPool) -> (mpsc::Sender<()>, BoxFuture<'_, boxoffice_http::error::Result<()>>) {
     let (release, released) = mpsc::channel();
     let mut blocked = uploads.run(None, move || _ = released.recv()).boxed();
     assert!((&mut blocked).now_or_never().is_none());
@@ -311,7 +312,7 @@ async fn image_of_caller_without_permission_is_not_decoded(app: TestApp) {
 
 #[tokio::test]
 async fn one_account_cannot_keep_others_from_uploading() {
-    let uploads = ImageUploads::default();
+    let uploads = image_uploads();
     let (release, blocked) = block(&uploads);
     let mut own = join_all((0..8).map(|_| uploads.run(Some(Id(1)), || ())));
     assert!((&mut own).now_or_never().is_none());

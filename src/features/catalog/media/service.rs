@@ -61,7 +61,8 @@ pub fn is_uri_of(app: &App, kind: ImageKind, content: Id, text: &ImageText) -> b
 /// Parses the argument `name` like [`parse`], on a thread for work with images.
 ///
 /// # Errors
-/// Like [`ImageUploads::run`](super::ImageUploads::run). Check first that the caller may store the image: decoding is slow.
+/// Like [`AccountWorkerPool::run`](crate::kernel::worker_pool::AccountWorkerPool::run). Check first that the caller may store the image:
+/// decoding is slow.
 pub async fn parse_upload(app: &App, caller: &Caller, name: &'static str, text: &ImageText) -> Result<Result<Image, FieldError>> {
     let base64 = text.0.clone();
     app.image_uploads.run(caller.account, move || parse(name, &base64)).await

@@ -17,7 +17,8 @@ use crate::state::{App, Ctx};
 ///
 /// # Errors
 /// [`Error::NOT_FOUND`], [`Error::FORBIDDEN`] for callers other than the customer and platform administrators, and
-/// [`codes::TICKET_NOT_ISSUED`] if there are no such tickets.
+/// [`codes::TICKET_NOT_ISSUED`] if there are no such tickets. Also like
+/// [`AccountWorkerPool::run`](crate::kernel::worker_pool::AccountWorkerPool::run).
 pub async fn of_order(ctx: &Ctx, caller: &Caller, order: Id) -> Result<Vec<u8>> {
     let mut reader = ctx.unit.read().await?;
     let order = orders::find(&mut reader, order).await?.ok_or(Error::NOT_FOUND)?;
@@ -27,11 +28,11 @@ pub async fn of_order(ctx: &Ctx, caller: &Caller, order: Id) -> Result<Vec<u8>> 
         return Err(codes::TICKET_NOT_ISSUED.with_message("None of this order's tickets is Issued and belongs to its customer."));
     }
     let owner = accounts::find(&mut reader, order.account_id).await?.ok_or(Error::NOT_FOUND)?;
+    // No connection waits for the PDF.
     drop(reader);
     let style = style(&ctx.app, &owner);
     let tickets = rows.into_iter().map(|row| ticket(&ctx.app, row, &owner)).collect::<Result<Vec<DocumentTicket>>>()?;
-    let rendered = tokio::task::spawn_blocking(move || pdf::render(&tickets, &style)).await;
-    Ok(rendered.map_err(|error| Error::Internal(error.into()))??)
+    Ok(ctx.app.ticket_workers.documents.run(caller.account, move || pdf::render(&tickets, &style)).await??)
 }
 
 /// Returns the style of a document for an account.

@@ -70,10 +70,10 @@ pub async fn get(ctx: &Ctx, caller: &Caller, ticket: Id) -> Result<TicketCode> {
 /// Returns the code of a ticket as an image of `size` pixels.
 ///
 /// # Errors
-/// Like [`get`].
+/// Like [`get`] and [`AccountWorkerPool::run`](crate::kernel::worker_pool::AccountWorkerPool::run).
 pub async fn get_image(ctx: &Ctx, caller: &Caller, ticket: Id, format: qr_code::Format, size: u32) -> Result<StoredImage> {
     let code = load(ctx, caller, ticket).await?;
-    qr_code::draw(&code, format, size)
+    ctx.app.ticket_workers.codes.run(caller.account, move || qr_code::draw(&code, format, size)).await?
 }
 
 async fn load(ctx: &Ctx, caller: &Caller, ticket: Id) -> Result<String> {

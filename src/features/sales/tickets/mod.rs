@@ -17,6 +17,7 @@ mod model;
 mod qr_code;
 mod service;
 mod store;
+mod workers;
 
 pub use code::{digest, replace_codes, serial_of_bytes, sign as sign_code};
 pub use endpoints::register;
@@ -31,3 +32,4 @@ pub use store::{
     lock_of_order, lock_orders, lock_own, mark_pending, or_all_if_future, redeem, release, touch_of_account, undo_redemption,
     void,
 };
+pub use workers::TicketWorkers;
