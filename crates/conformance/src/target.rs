@@ -7,7 +7,7 @@ use anyhow::Context;
 use boxoffice_openapi::{Contract, Operation, counted};
 use http::header::ETAG;
 
-use super::argument::Argument;
+use super::argument::{Argument, ArgumentLocation};
 use super::checks::updates::as_read;
 use super::fixtures::{ExpectedOutcome, Fixtures, PreparationFailure, ValidRequest};
 use super::http_client::{HttpClient, KEY_VARIABLE, Request};
@@ -133,7 +133,7 @@ impl Target {
             let operation = OperationUnderTest::new(contract, spec, seed);
             let Ok(request) = operation.example_request(contract, &self.key, None, seed) else { continue };
             let request = Request { path: with_declared_slash(spec, path), ..request };
-            let request = self.with_current_tag(contract, &operation, request).await;
+            let request = self.with_current_tag(contract, seed, &operation, request).await;
             let reason = match self.client.send_with_retries(&request).await {
                 // It may be gone already.
                 Ok(response) if response.is_success() || [404, 410].contains(&response.status) => continue,
@@ -158,16 +158,58 @@ impl Target {
         self.identifiers.note_conflict(operation);
     }
 
+    /// Returns the request that reads the resource or the list at a path, for the checks of another request. It has the credentials and the
+    /// required parameters of its own operation, with the values that the other request has for them. `None` if the document has no such
+    /// operation, or no request can be built.
+    ///
+    /// With fixtures, it has the headers of the other request, because the resources belong to different accounts.
+    pub fn read_request(&self, contract: &Contract, seed: u64, path: &str, other: &Request) -> Option<Request> {
+        let spec = contract.find_ignoring_slashes("GET", path).ok()?;
+        let path = with_declared_slash(spec, path);
+        let sent = as_read(other);
+        if self.has_fixtures() {
+            return Some(Request { path, ..sent });
+        }
+        let operation = OperationUnderTest::new(contract, spec, seed);
+        let mut read = Request { path, ..operation.example_request(contract, &self.key, None, seed).ok()? };
+        for (name, value) in &sent.headers {
+            let is_credential = !operation.arguments.iter().any(|argument| argument.is_header(name))
+                && read.headers.iter().any(|(other, _)| other.eq_ignore_ascii_case(name));
+            if !is_credential {
+                read = read.with_header(name, value);
+            }
+        }
+        let body = other.json().unwrap_or_default();
+        for argument in operation.arguments.iter().filter(|argument| argument.required) {
+            if argument.location == ArgumentLocation::Query
+                && let Some(parameter) = argument.parameter(spec)
+                && other.query.iter().any(|(name, _)| parameter.is_sent_as(name))
+            {
+                read.query.retain(|(name, _)| !parameter.is_sent_as(name));
+                read.query.extend(other.query.iter().filter(|(name, _)| parameter.is_sent_as(name)).cloned());
+            } else if argument.location == ArgumentLocation::Query
+                && let Some(value) = body.get(&argument.name).filter(|value| argument.is_valid(value))
+            {
+                read = argument.set(&read, spec, Some(value));
+            }
+        }
+        Some(read)
+    }
+
     /// Replaces a required `If-Match` by the current tag of the resource that the request changes, or else by `*`.
-    pub async fn with_current_tag(&self, contract: &Contract, operation: &OperationUnderTest<'_>, request: Request) -> Request {
+    pub async fn with_current_tag(
+        &self,
+        contract: &Contract,
+        seed: u64,
+        operation: &OperationUnderTest<'_>,
+        request: Request,
+    ) -> Request {
         let is_condition = |argument: &&Argument| argument.required && argument.is_header(IF_MATCH);
         let Some(argument) = operation.arguments.iter().find(is_condition) else { return request };
         // An action changes the resource that it belongs to.
         let parent = parent(&request.path).filter(|_| request.method == "POST");
-        let read = [Some(request.path.as_str()), parent].into_iter().flatten().find_map(|path| {
-            let spec = contract.find_ignoring_slashes("GET", path).ok()?;
-            Some(Request { path: with_declared_slash(spec, path), ..as_read(&request) })
-        });
+        let paths = [Some(request.path.as_str()), parent].into_iter().flatten();
+        let read = paths.filter_map(|path| self.read_request(contract, seed, path, &request)).next();
         let response = match &read {
             Some(read) => self.client.send_with_retries(read).await.ok().filter(|response| response.status == 200),
             None => None,
@@ -200,7 +242,7 @@ impl Target {
         let request = operation.example_request(contract, &self.key, body_example, seed)?;
         let request = self.identifiers.avoid_conflict(contract, operation, request);
         let (request, is_known) = self.identifiers.insert(self, contract, seed, operation, request, is_mock).await?;
-        let request = self.with_current_tag(contract, operation, request).await;
+        let request = self.with_current_tag(contract, seed, operation, request).await;
         Ok(ValidRequest { request, outcome: ExpectedOutcome::Success, is_known, constrained: BTreeSet::new() })
     }
 }

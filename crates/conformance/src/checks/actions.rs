@@ -5,11 +5,10 @@ use boxoffice_openapi::{EXTENSIBLE_ENUM, Operation, Schema};
 use serde_json::Value;
 
 use super::changed_values::difference;
-use super::updates::as_read;
 use crate::http_client::Request;
 use crate::model::Check;
 use crate::operation_run::OperationRun;
-use crate::resources::{is_item, parent, with_declared_slash};
+use crate::resources::{is_item, parent};
 
 /// Names of properties that contain the state of a resource.
 const STATES: [&str; 2] = ["status", "state"];
@@ -25,8 +24,7 @@ impl OperationRun<'_> {
         let Ok(pair) = self.valid_requests(None).await else { return };
         let request = pair.target.request;
         let Some(parent) = parent(&request.path) else { return };
-        let Ok(operation) = self.comparison.contract.find_ignoring_slashes("GET", parent) else { return };
-        let read = Request { path: with_declared_slash(operation, parent), ..as_read(&request) };
+        let Some(read) = self.read_request(parent, &request) else { return };
         let Some(before) = self.read(&read).await else { return };
         let Some(response) = self.send(&request).await.filter(|response| self.operation.is_success(response)) else { return };
         let result = response.json();

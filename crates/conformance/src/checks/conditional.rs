@@ -4,7 +4,6 @@ use http::header::ETAG;
 use serde_json::Value;
 
 use super::changed_values::without_differences;
-use super::updates::as_read;
 use crate::http_client::{ReceivedResponse, Request};
 use crate::model::Check;
 use crate::operation_run::OperationRun;
@@ -79,10 +78,7 @@ impl OperationRun<'_> {
         }
         let Ok(pair) = self.valid_requests(None).await else { return };
         let request = pair.target.request;
-        let read = as_read(&request);
-        if self.comparison.contract.find_ignoring_slashes("GET", &read.path).is_err() {
-            return;
-        }
+        let Some(read) = self.read_request(&request.path, &request) else { return };
         let Some(before) = self.tagged(&read).await else { return };
         let Some(again) = self.tagged(&read).await else { return };
         let counted = (before.json(), again.json());

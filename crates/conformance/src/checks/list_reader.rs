@@ -75,6 +75,11 @@ impl<'a> Paging<'a> {
     }
 }
 
+/// Returns if a query parameter with this name selects a page of a list.
+pub fn is_paging(name: &str) -> bool {
+    [&SIZE_NAMES[..], &PAGE_NAMES, &OFFSET_NAMES].into_iter().any(|names| has_name(names, name))
+}
+
 /// Reads all entries of a list, page after page. Returns `None` if the response is no list, has too many pages, or is paged in an
 /// unknown way.
 pub async fn read_whole_list(run: &mut OperationRun<'_>, list: &Request) -> Option<Vec<Value>> {

@@ -35,8 +35,7 @@ impl OperationRun<'_> {
         if !comparison.is_builtin() || (method == "DELETE" && !read_operation.path.ends_with('}')) {
             return;
         }
-        let headers = exchange.request.clone().without_header("Content-Type").headers;
-        let request = Request { headers, ..Request::new("GET", path) };
+        let Some(request) = self.read_request(path, &exchange.request) else { return };
         let Some(response) = self.send(&request).await else { return };
         let body = response.json();
         let violation = match response.status {

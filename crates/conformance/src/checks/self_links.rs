@@ -5,10 +5,10 @@ use http::header::LOCATION;
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
+use super::list_reader::with_query;
 use super::persistence::is_example;
 use crate::argument::{Argument, ArgumentLocation};
 use crate::comparison::Comparison;
-use crate::http_client::Request;
 use crate::model::Check;
 use crate::operation_run::{Exchange, OperationRun};
 use crate::recorder::CheckFailure;
@@ -83,14 +83,13 @@ impl<'a> OperationRun<'a> {
             return self.record(Check::SelfLink, &exchange.request, Some(failure));
         };
         let path = self.document_path(uri).to_owned();
-        let headers = exchange.request.clone().without_header("Content-Type").headers;
-        let mut request = Request { headers, ..Request::new("GET", &path) };
-        let Some(mut response) = self.send(&request).await else { return };
-        if [401, 403].contains(&response.status) {
-            request = self.operation.with_key(&request, Some(&self.comparison.target.key));
-            let Some(retried) = self.send(&request).await else { return };
-            response = retried;
+        let (location, query) = path.split_once('?').unwrap_or((&path, ""));
+        let Some(mut request) = self.read_request(location, &exchange.request) else { return };
+        let query = form_urlencoded::parse(query.as_bytes()).map(|(name, value)| (name.into_owned(), value.into_owned()));
+        for (name, value) in query {
+            request = with_query(&request, [(name.as_str(), value)].into_iter());
         }
+        let Some(response) = self.send_as_owner(&request).await else { return };
         let body = response.json();
         let is_requested = body["self"].as_str().is_none_or(|found| is_same_resource(found, &path));
         let summary = match response.status {
@@ -98,6 +97,7 @@ impl<'a> OperationRun<'a> {
             200 if is_requested || is_example(operation, &body) => None,
             200 => Some(format!("{name} leads to another resource")),
             404 | 410 if !is_present => None,
+            400 | 404 if self.has_guessed_parameter(operation, &exchange.request) => None,
             status => Some(format!("{name} is answered with {status}")),
         };
         let failure = summary

@@ -1,11 +1,9 @@
 //! Checks that an unknown identifier in a path is rejected with 404.
 
-use super::updates::as_read;
 use crate::argument::ArgumentLocation;
 use crate::http_client::Request;
 use crate::model::Check;
 use crate::operation_run::{OperationRun, RequestPair};
-use crate::resources::with_declared_slash;
 
 impl OperationRun<'_> {
     /// Replaces each variable of the path by an identifier of no resource.
@@ -38,9 +36,9 @@ impl OperationRun<'_> {
         let variable = format!("{{{variable}}}");
         let length = self.operation.spec.path.split('/').take_while(|segment| !segment.contains(&variable)).count() + 1;
         let resource = request.path.split('/').take(length).collect::<Vec<_>>().join("/");
-        let read = |path: &String| Some(with_declared_slash(self.find_read_operation(path)?, path));
-        let Some(path) = [&resource, &request.path].into_iter().find_map(read) else { return true };
-        let response = self.send(&Request { path, ..as_read(request) }).await;
+        let mut reads = [&resource, &request.path].into_iter().filter_map(|path| self.read_request(path, request));
+        let Some(read) = reads.next() else { return true };
+        let response = self.send(&read).await;
         response.is_some_and(|response| [404, 410].contains(&response.status))
     }
 }

@@ -30,8 +30,8 @@ impl<'a> OperationRun<'a> {
         for argument in self.body_arguments() {
             for value in self.new_values(&pair, argument, &current) {
                 let request = self.update_of(&pair, argument, &value, &current);
-                let Comparison { contract, target, .. } = self.comparison;
-                let request = target.with_current_tag(contract, self.operation, request).await;
+                let Comparison { contract, target, seed, .. } = self.comparison;
+                let request = target.with_current_tag(contract, *seed, self.operation, request).await;
                 let Some(response) = self.send(&request).await else { return };
                 if !self.operation.is_success(&response) {
                     continue;
@@ -57,10 +57,16 @@ impl<'a> OperationRun<'a> {
         }
         let pair = self.valid_requests(None).await.ok()?;
         let request = &pair.target.request;
-        self.comparison.contract.find_ignoring_slashes("GET", &request.path).ok()?;
-        let read = as_read(request);
+        let read = self.read_request(&request.path, request)?;
         let body = self.read(&read).await?;
         Some((pair, read, body))
+    }
+
+    /// Returns the request that reads the resource or the list at a path, for the checks of another request. `None` if the document has no
+    /// such operation.
+    pub fn read_request(&self, path: &str, other: &Request) -> Option<Request> {
+        let Comparison { contract, target, seed, .. } = self.comparison;
+        target.read_request(contract, *seed, path, other)
     }
 
     /// Reads a resource. Returns `None` unless the response is a JSON object.

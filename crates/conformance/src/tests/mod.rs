@@ -6,6 +6,7 @@ mod effects;
 mod forms;
 mod lists;
 mod notes;
+mod reads;
 mod redirects;
 mod reports;
 mod required_headers;

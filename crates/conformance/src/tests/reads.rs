@@ -1,0 +1,170 @@
+//! Servers whose reads need other parameters or credentials than the changes, or the same ones.
+
+use boxoffice_openapi::Contract;
+use bytes::Bytes;
+use http::{Request, Response};
+use serde_json::{Value, json};
+
+use super::{Store, compare_stateful, crud_document, error, findings, id_in, json_answer, json_response, rejection};
+use crate::model::{Check, Report};
+
+/// The operations of the document with their methods and paths.
+const OPERATIONS: [(&str, &str, &str); 6] = [
+    ("list", "/notes", "get"),
+    ("create", "/notes", "post"),
+    ("read", "/notes/{id}", "get"),
+    ("replace", "/notes/{id}", "put"),
+    ("remove", "/notes/{id}", "delete"),
+    ("close", "/notes/{id}/closings", "post"),
+];
+
+const FAULTS: [(&str, &str); 4] = [
+    ("removes nothing", "remove resource.removed: the removed resource can still be read"),
+    ("loses text", "replace sent.kept: a changed text is not read back"),
+    ("closes nothing", "close action.kept: a read after the action differs from its result: /state"),
+    ("lists nothing", "create resource.listed: the list lacks a created resource"),
+];
+
+/// Builds a document of notes that can be closed. `change` changes the operations with these names.
+fn notes(change: impl Fn(&str, &mut Value)) -> Value {
+    let state = json!({ "type": "string", "enum": ["open", "closed"], "readOnly": true });
+    let schema = json!({ "type": "object", "required": ["text"], "properties": {
+        "id": { "type": "integer", "minimum": 1, "readOnly": true },
+        "text": { "type": "string", "minLength": 1, "maxLength": 40 },
+        "state": state,
+    } });
+    let reference = json!({ "$ref": "#/components/schemas/Note" });
+    let operations = ["list", "create", "read", "replace", "remove"];
+    let mut document = crud_document("/notes", &operations, &reference, json!({ "text": "Hello" }));
+    document["paths"]["/notes/{id}/closings"] = json!({
+        "parameters": document["paths"]["/notes/{id}"]["parameters"],
+        "post": { "operationId": "close", "responses": {
+            "200": json_answer(&reference), "400": error(), "404": error(), "409": error(),
+        } },
+    });
+    let schemes = json!({
+        "token": { "type": "http", "scheme": "bearer" }, "key": { "type": "apiKey", "in": "query", "name": "key" },
+    });
+    document["components"] = json!({ "schemas": { "Note": schema }, "securitySchemes": schemes });
+    for (name, path, method) in OPERATIONS {
+        change(name, &mut document["paths"][path][method]);
+    }
+    document
+}
+
+/// Declares a required parameter.
+fn required(location: &str, name: &str) -> Value {
+    json!({ "name": name, "in": location, "required": true, "schema": { "type": "string", "enum": ["2024-01-01"] } })
+}
+
+fn respond(contract: &Contract, notes: &mut Store, request: &Request<Bytes>, fault: &str) -> Response<String> {
+    let (method, path) = (request.method().as_str(), request.uri().path());
+    let operation = contract.find(method, path);
+    let has_key = request.uri().query().is_some_and(|query| query.split('&').any(|pair| pair == "key=compare"));
+    let has_token = request.headers().get("authorization").is_some_and(|value| value == "Bearer compare");
+    if operation.is_ok_and(|operation| operation.needs_key) && !has_key && !has_token {
+        return json_response(401, &json!({}));
+    }
+    if let Some(rejection) = rejection(contract, request) {
+        return rejection;
+    }
+    if let Some(id) = path.strip_suffix("/closings").and_then(|path| path.rsplit('/').next()?.parse::<u64>().ok()) {
+        let Some(note) = notes.resources.get_mut(&id) else { return json_response(404, &json!({})) };
+        if note["state"] == "closed" {
+            return json_response(409, &json!({}));
+        }
+        let mut closed = note.clone();
+        closed["state"] = json!("closed");
+        if fault != "closes nothing" {
+            *note = closed.clone();
+        }
+        return json_response(200, &closed);
+    }
+    let before = id_in(request).and_then(|id| Some((id, notes.resources.get(&id)?.clone())));
+    let mut response = notes.respond(request);
+    for note in notes.resources.values_mut().filter(|note| note["state"].is_null()) {
+        note["state"] = json!("open");
+    }
+    match (method, before) {
+        ("DELETE", Some((id, note))) if fault == "removes nothing" => {
+            notes.resources.insert(id, note);
+        }
+        ("PUT", Some((id, note))) if fault == "loses text" => {
+            notes.resources.insert(id, note);
+        }
+        ("GET", None) if fault == "lists nothing" && path == "/notes" => response = json_response(200, &json!([])),
+        _ => {}
+    }
+    response
+}
+
+async fn compare(document: Value, fault: &'static str) -> Report {
+    compare_stateful(document, Store::default(), move |contract, notes, request| respond(contract, notes, request, fault)).await
+}
+
+/// Asserts that a server without a fault has no findings, and that each fault is found.
+async fn assert_checked(document: Value) {
+    let report = compare(document.clone(), "").await;
+    assert_eq!(findings(&report), [""; 0]);
+    for (operation, check) in [
+        ("create", Check::Created),
+        ("create", Check::Listed),
+        ("replace", Check::Persistence),
+        ("remove", Check::Removed),
+        ("close", Check::Action),
+        ("close", Check::RepeatedAction),
+    ] {
+        assert!(report.operation(operation).unwrap().checks.contains_key(&check), "{operation} {check:?}");
+    }
+    for (fault, expected) in FAULTS {
+        let found = findings(&compare(document.clone(), fault).await);
+        assert!(found.iter().any(|finding| finding == expected), "{fault}: {found:?}");
+    }
+}
+
+#[tokio::test]
+async fn reads_have_their_required_query() {
+    assert_checked(notes(|_, operation| operation["parameters"] = json!([required("query", "api-version")]))).await;
+}
+
+#[tokio::test]
+async fn reads_have_parameters_that_changes_lack() {
+    let parameters = json!([required("query", "api-version"), required("header", "X-Version")]);
+    assert_checked(notes(|name, operation| {
+        if name == "read" {
+            operation["parameters"] = parameters.clone();
+        }
+    }))
+    .await;
+}
+
+#[tokio::test]
+async fn reads_have_credentials_that_changes_lack() {
+    assert_checked(notes(|name, operation| {
+        if name != "create" {
+            operation["security"] = json!([{ "token": [] }]);
+            operation["responses"]["401"] = error();
+        }
+    }))
+    .await;
+}
+
+#[tokio::test]
+async fn reads_have_keys_in_the_query() {
+    assert_checked(notes(|_, operation| {
+        operation["security"] = json!([{ "key": [] }]);
+        operation["responses"]["401"] = error();
+    }))
+    .await;
+}
+
+#[tokio::test]
+async fn list_with_a_required_filter_may_lack_a_resource() {
+    let filter = json!([{ "name": "owner", "in": "query", "required": true, "schema": { "type": "string" }, "example": "Ama" }]);
+    let document = notes(|name, operation| {
+        if name == "list" {
+            operation["parameters"] = filter.clone();
+        }
+    });
+    assert_eq!(findings(&compare(document, "lists nothing").await), [""; 0]);
+}
