@@ -23,6 +23,8 @@ const CREATION_ATTEMPTS: usize = 3;
 pub struct Identifiers {
     /// By path of a collection: an identifier for requests that change nothing.
     shared: Mutex<HashMap<String, Value>>,
+    /// Held while a shared resource is created, so that concurrent operations don't create one each.
+    creation: tokio::sync::Mutex<()>,
     /// The operationIds whose example was a conflict: a text of the body may have to be unique.
     conflicting: Mutex<HashSet<String>>,
 }
@@ -115,6 +117,7 @@ impl Identifiers {
         is_own: bool,
         may_be_listed: bool,
     ) -> (Option<Value>, Option<u16>) {
+        let _creation = if is_own { None } else { Some(self.creation.lock().await) };
         let known = self.shared.lock().get(collection).cloned();
         if let Some(known) = known.filter(|_| !is_own) {
             return (Some(known), None);

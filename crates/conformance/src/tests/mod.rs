@@ -5,6 +5,7 @@ mod counters;
 mod effects;
 mod forms;
 mod lists;
+mod nested;
 mod notes;
 mod reads;
 mod redirects;
