@@ -233,7 +233,7 @@ impl<'a> OperationRun<'a> {
     /// some.
     pub fn is_conflict(&self, response: &ReceivedResponse) -> bool {
         let (spec, target) = (self.operation.spec, &self.comparison.target);
-        let may_be_avoided = spec.statuses.contains(&409) && self.operation.json_body.is_some() && !target.has_fixtures();
+        let may_be_avoided = spec.response_for(409).is_some() && self.operation.json_body.is_some() && !target.has_fixtures();
         let is_conflict = response.status == 409 && may_be_avoided;
         if is_conflict {
             target.note_conflict(spec);

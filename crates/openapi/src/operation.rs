@@ -129,6 +129,11 @@ impl Operation {
         declared.min_by_key(|response| response.statuses.end() - response.statuses.start())
     }
 
+    /// Returns if the document declares a status, by itself or by its range such as `4XX`. `default` declares none.
+    pub fn declares(&self, status: u16) -> bool {
+        self.response_for(status).is_some_and(|response| !response.is_default())
+    }
+
     /// Returns all differences between a response and the document.
     pub fn violations(&self, status: u16, headers: &HeaderMap, body: &[u8]) -> Vec<Violation> {
         self.response_for(status).map_or_else(|| vec![self.undeclared(body)], |response| response.violations(headers, body))

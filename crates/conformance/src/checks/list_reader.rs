@@ -136,7 +136,7 @@ async fn read(
     let (mut entries, mut cursor) = (Vec::new(), None);
     for number in 0..MAX_LIST_PAGES {
         let response = run.send_as_owner(&paging.request_page(list, number, entries.len(), cursor.take())).await?;
-        if number > 0 && response.status == 404 && operation.statuses.contains(&404) {
+        if number > 0 && response.status == 404 && operation.response_for(404).is_some() {
             return Some((entries, true));
         }
         let body = (response.status == 200).then(|| response.json())?;

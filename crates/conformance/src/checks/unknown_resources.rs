@@ -7,24 +7,45 @@ use crate::operation_run::{OperationRun, RequestPair};
 
 impl OperationRun<'_> {
     /// Replaces each variable of the path by an identifier of no resource.
+    ///
+    /// A declared 404 is expected. `4XX` declares it only for the resources of a collection, and any rejection will do. `default` may be
+    /// a success: a GET must only match it.
     pub async fn check_unknown_resources(&mut self, pair: &RequestPair) {
         let spec = self.operation.spec;
-        if !spec.statuses.contains(&404) {
+        if spec.response_for(404).is_none() {
+            return;
+        }
+        let (is_exact, is_declared) = (spec.statuses.contains(&404), spec.declares(404));
+        // A PUT may create a resource.
+        let may_succeed = !is_declared && spec.method != "GET" || !is_exact && spec.method == "PUT" && spec.declares(201);
+        if may_succeed {
             return;
         }
         let arguments = self.operation.arguments.iter().filter(|argument| argument.location == ArgumentLocation::Path);
         for argument in arguments {
+            if !is_exact && !self.is_of_collection(&argument.name) {
+                continue;
+            }
             let Some(unknown) = argument.unknown_value(&pair.target.request, spec) else { continue };
             let request: Request = argument.set(&pair.target.request, spec, Some(&unknown));
             if !self.is_unknown(&argument.name, &request).await {
                 continue;
             }
             let Some(response) = self.send(&request).await else { continue };
-            let is_accepted = response.status == 404 || self.accepts_repeated_removal(&response);
+            let is_rejected = response.status == 404 || !is_exact && (400..500).contains(&response.status);
+            let is_accepted = is_rejected || !is_declared || self.accepts_repeated_removal(&response);
             let failure = self.status_failure(&format!("an unknown {}", argument.name), &response, is_accepted, "404");
-            self.record(Check::UnknownResource, &request, failure);
+            if is_declared {
+                self.record(Check::UnknownResource, &request, failure);
+            }
             self.check_response(&request, &response);
         }
+    }
+
+    /// Returns if a variable of the path identifies a resource of a collection: the path before it belongs to an operation, too.
+    fn is_of_collection(&self, variable: &str) -> bool {
+        let Some((collection, _)) = self.operation.spec.path.split_once(&format!("/{{{variable}}}")) else { return false };
+        self.comparison.contract.operations().any(|operation| operation.path.trim_end_matches('/') == collection)
     }
 
     /// Returns if a request can be sent without a change of a resource that exists: a read of the resource with the identifier in this

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{compare, document, findings, json_answer, json_response, response};
+use super::{compare, document, findings, json_answer, json_response, response, variable};
 
 /// Compares a server that answers each valid POST with this status and body. `own` is the only status that the document declares beside
 /// `default`. Returns the findings about responses.
@@ -39,4 +39,55 @@ async fn default_may_declare_a_success() {
     // Without another success, `default` is the success.
     let expected = ["create answer.media-type: the response 202 has no body"];
     assert_eq!(found("400", any, 202, None).await, expected);
+}
+
+/// Compares a server of books that answers a GET of an unknown one with this status and body. Returns the findings of that GET. `errors`
+/// is how the document declares the rejections.
+async fn found_for_unknown(errors: &str, status: u16, body: Value) -> Vec<String> {
+    let problem = json_answer(&json!({ "type": "object", "required": ["title"] }));
+    let book = json_answer(&json!({ "type": "object", "required": ["id"] }));
+    let id = variable("id", json!({ "type": "integer", "minimum": 1 }));
+    let paths = json!({
+        "/books": { "get": { "operationId": "list", "responses": { "200": json_answer(&json!({ "type": "array" })) } } },
+        "/books/{id}": { "parameters": id, "get": { "operationId": "read", "responses": { "200": book, errors: problem } } },
+        // Otherwise the server would be a mock that has a resource for each identifier.
+        "/films/{id}": { "parameters": id, "get": { "operationId": "film", "responses": { "200": book, "404": problem } } },
+        "/greetings/{id}": { "parameters": id, "get": { "operationId": "greet", "responses": { "200": book, errors: problem } } },
+    });
+    let report = compare(document("books", paths), move |request| {
+        let path = request.uri().path();
+        let id = path.rsplit('/').next().and_then(|id| id.parse().ok()).filter(|id| *id > 0);
+        match (request.method().as_str(), path.split('/').nth(1).unwrap_or_default(), id) {
+            ("POST" | "PUT" | "PATCH" | "DELETE" | "OPTIONS", ..) => json_response(405, &json!({})),
+            (_, "books", _) if path == "/books" => json_response(200, &json!([{ "id": 7 }])),
+            (_, "books", Some(7)) | (_, "greetings", Some(_)) => json_response(200, &json!({ "id": 7 })),
+            (_, "books", Some(_)) => json_response(status, &body),
+            (_, "books" | "greetings", None) if path.split('/').count() == 3 => {
+                json_response(400, &json!({ "title": "Invalid" }))
+            }
+            _ => json_response(404, &json!({ "title": "Unknown" })),
+        }
+    });
+    findings(&report.await).into_iter().filter(|finding| !finding.contains("method.")).collect()
+}
+
+#[tokio::test]
+async fn unknown_resource_is_rejected_with_a_declared_range() {
+    let book = json!({ "id": 8 });
+    let title = json!({ "title": "Unknown" });
+    let accepted = "read resource.unknown: an unknown id is answered with 200";
+    let failed = "read status.failure: the server failed with 500";
+    let invalid = "read answer.body: the response 404 has a body that lacks title";
+    for (errors, status, body, expected) in [
+        ("4XX", 404, &title, vec![]),
+        ("4XX", 410, &title, vec![]),
+        ("4XX", 200, &book, vec![accepted]),
+        ("4XX", 404, &json!({}), vec![invalid]),
+        ("default", 404, &title, vec![]),
+        ("default", 200, &book, vec![]),
+        ("default", 500, &title, vec![failed]),
+        ("default", 404, &json!({}), vec![invalid]),
+    ] {
+        assert_eq!(found_for_unknown(errors, status, body.clone()).await, expected, "{errors} {status}");
+    }
 }
