@@ -146,6 +146,14 @@ impl Argument {
         operation.parameters.iter().find(is_it)
     }
 
+    /// Returns the example, unless the schema forbids it: a request with it would not be valid.
+    pub fn valid_example(&self, operation: &Operation) -> Option<&Value> {
+        let is_accepted = |example: &&Value| {
+            self.parameter(operation).is_some_and(|parameter| parameter.accepts(&parameter.serialize(example)))
+        };
+        self.example.as_ref().filter(|example| self.is_valid(example) || is_accepted(example))
+    }
+
     /// Returns if it is a property of the JSON body.
     pub fn is_in_body(&self) -> bool {
         self.location == ArgumentLocation::Body

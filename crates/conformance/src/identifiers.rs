@@ -80,7 +80,7 @@ impl Identifiers {
             }
             let is_generated = |argument: &Argument| {
                 argument.location == ArgumentLocation::Path
-                    && argument.example.is_none()
+                    && argument.valid_example(spec).is_none()
                     && part.contains(&format!("{{{}}}", argument.name))
             };
             is_known &= found.is_some() || !operation.arguments.iter().any(is_generated);

@@ -43,7 +43,7 @@ pub struct OperationUnderTest<'a> {
 pub struct JsonBody {
     /// The schema, with references resolved.
     pub schema: Value,
-    /// The document's examples, by name.
+    /// The document's valid examples, by name.
     pub examples: Map<String, Value>,
     /// JSON pointer of its Media Type Object in the document.
     pub pointer: String,
@@ -74,6 +74,13 @@ fn schema_of(document: &Value, content: &Content) -> Value {
     content.schema.as_deref().map_or_else(|| json!({}), |schema| resolve(document, &schema.raw))
 }
 
+/// Returns the examples of a body that its schema allows. The schema of another body than JSON or a form may describe something else.
+fn valid_examples(content: &Content) -> Map<String, Value> {
+    let is_valid = |example: &Value| content.schema.as_ref().is_none_or(|schema| schema.is_valid(example));
+    let examples = content.examples.iter().filter(|(_, example)| !content.is_json() && !example.is_object() || is_valid(example));
+    examples.map(|(name, example)| (name.clone(), example.clone())).collect()
+}
+
 /// Returns if a schema has alternatives, apart from those of its properties.
 fn has_alternatives(schema: &Value) -> bool {
     let parts = schema["allOf"].as_array().into_iter().flatten();
@@ -97,7 +104,7 @@ impl<'a> OperationUnderTest<'a> {
         let parameters = spec.parameters.iter().filter_map(|parameter| Argument::from_parameter(document, spec, parameter));
         let fields = |content: &Content| {
             let generate = || Sampler::new(document, &schema_of(document, content), Direction::Request).ok()?.sample(seed).ok();
-            let value = content.examples.values().next().cloned().or_else(generate)?;
+            let value = valid_examples(content).values().next().cloned().or_else(generate)?;
             Some(Argument::from_form(document, spec, content, &value))
         };
         let properties = match &json_body {
@@ -127,7 +134,7 @@ impl<'a> OperationUnderTest<'a> {
         }
         let is_required_parameter = |argument: &&Argument| argument.required && !argument.is_property();
         for argument in self.arguments.iter().filter(is_required_parameter) {
-            let value = match &argument.example {
+            let value = match argument.valid_example(self.spec) {
                 Some(example) => example.clone(),
                 None => generate(&argument.schema).with_context(|| format!("no value of {} can be generated", argument.name))?,
             };
@@ -143,7 +150,7 @@ impl<'a> OperationUnderTest<'a> {
             request = request.with_header("Content-Type", &body.media_type).with_json(&value);
         }
         if let Some(content) = self.form {
-            let value = match content.examples.values().next() {
+            let value = match valid_examples(content).values().next() {
                 Some(example) => example.clone(),
                 None => generate(&schema_of(&contract.document, content)).context("no body can be generated")?,
             };
@@ -159,7 +166,11 @@ impl<'a> OperationUnderTest<'a> {
     pub fn alternatives(&self, document: &Value, seed: u64) -> Vec<Alternative> {
         let json = self.json_body.as_ref().map(|body| (&body.schema, &body.examples, body.declared.as_ref()));
         let form_schema = self.form.map(|content| schema_of(document, content));
-        let form = || self.form.zip(form_schema.as_ref()).map(|(form, schema)| (schema, &form.examples, form.schema.as_ref()));
+        let form_examples = self.form.map(valid_examples);
+        let form = || {
+            let (form, (schema, examples)) = self.form.zip(form_schema.as_ref().zip(form_examples.as_ref()))?;
+            Some((schema, examples, form.schema.as_ref()))
+        };
         let Some((schema, examples, Some(declared))) = json.or_else(form) else { return Vec::new() };
         if !has_alternatives(schema) {
             return Vec::new();
@@ -297,7 +308,7 @@ impl JsonBody {
         let is_declared = content.is_json() && !content.media_type.contains('*');
         Self {
             schema: schema_of(document, content),
-            examples: content.examples.clone(),
+            examples: valid_examples(content),
             pointer: format!("{}/requestBody/content/{}", operation.pointer, escape(&content.media_type)),
             media_type: if is_declared { content.media_type.clone() } else { "application/json".to_owned() },
             declared: content.schema.clone(),

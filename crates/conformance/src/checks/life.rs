@@ -75,7 +75,9 @@ impl OperationRun<'_> {
             ArgumentLocation::Header => creation.headers.iter().any(|(name, _)| argument.is_header(name)),
             _ => true,
         };
-        read.arguments.iter().any(|argument| argument.required && argument.example.is_none() && !is_sent(argument))
+        read.arguments
+            .iter()
+            .any(|argument| argument.required && argument.valid_example(read.spec).is_none() && !is_sent(argument))
     }
 
     /// Checks that the list of a collection contains a resource as it is read, after the request that created it.

@@ -1,11 +1,12 @@
 //! Servers that do what HTTP and OpenAPI leave open: these are no findings.
 
+use boxoffice_openapi::Contract;
 use bytes::Bytes;
 use http::{Request, Response};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::{compare, document, findings, json_answer, json_body, json_response, response, variable};
+use super::{compare, document, findings, json_answer, json_body, json_response, rejection, response, variable};
 
 /// Compares a server with a document, and returns the findings that contain a text.
 async fn found(
@@ -339,4 +340,32 @@ async fn dot_segments_are_not_sent_as_values_in_paths() {
         )
     };
     assert_eq!(found(document("other", paths), "argument.", answer).await, [""; 0]);
+}
+
+#[tokio::test]
+async fn an_invalid_example_is_not_sent_as_valid() {
+    let thing = json!({ "type": "object", "required": ["name"], "properties": { "name": { "type": "string", "minLength": 1 } } });
+    let parameters = json!([
+        { "name": "size", "in": "query", "required": true, "schema": { "type": "integer", "minimum": 1 }, "example": 0 },
+        // As a text, it is valid.
+        { "name": "X-Year", "in": "header", "required": true, "schema": { "type": "string", "enum": ["2024"] }, "example": 2024 },
+    ]);
+    let form = json!({ "application/x-www-form-urlencoded": { "schema": thing, "example": { "age": 7 } } });
+    let responses = json!({ "200": { "description": "" }, "400": { "description": "" } });
+    let paths = json!({
+        "/things": { "post": {
+            "operationId": "create", "parameters": parameters, "requestBody": json_body(&thing, json!({ "name": 7 })), "responses": responses,
+        } },
+        "/forms": { "post": {
+            "operationId": "fill", "requestBody": { "required": true, "content": form }, "responses": responses,
+        } },
+    });
+    let contract = Contract::new(document("things", paths.clone())).unwrap();
+    let answer = move |request: &Request<Bytes>| match rejection(&contract, request) {
+        Some(rejection) => response(rejection.status().as_u16(), String::new()),
+        None => response(200, String::new()),
+    };
+    let found = found(document("things", paths), "", answer).await;
+    let others: Vec<_> = found.iter().filter(|finding| !finding.contains("method.")).collect();
+    assert!(others.len() == 3 && others.iter().all(|finding| finding.starts_with("create document.example: ")), "{others:?}");
 }
