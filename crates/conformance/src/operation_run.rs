@@ -14,6 +14,9 @@ use super::recorder::{CheckFailure, OperationRecorder};
 use super::server_kind::ServerKind;
 use super::target::Target;
 
+/// Summary of the only finding of an operation that refuses the key. Every other request would be refused, too.
+pub const KEY_REJECTED: &str = "a valid request is answered with 401: the key is rejected, see --key";
+
 /// A run of all checks against one operation.
 pub struct OperationRun<'a> {
     pub(super) comparison: &'a Comparison,
@@ -99,6 +102,11 @@ impl<'a> OperationRun<'a> {
                 Some(format!("no such resource is known: a request for one is answered with {status}"));
             self.lacks_resource = true;
             return;
+        }
+        if status == 401 && self.operation.spec.needs_key && !self.comparison.is_builtin() {
+            let failure = self.failure(KEY_REJECTED, "a success status", exchange.response.describe());
+            self.record(Check::Valid, &exchange.request, Some(failure));
+            return self.check_response(&exchange.request, &exchange.response);
         }
         let is_valid = self.check_valid(&pair, &exchange).await;
         if is_valid {

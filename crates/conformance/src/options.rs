@@ -15,6 +15,7 @@ use super::baseline::Baseline;
 use super::comparison::{BuiltinServer, Comparison, is_builtin_document};
 use super::currency;
 use super::model::{Coverage, Report};
+use super::operation_run::KEY_REJECTED;
 use super::operation_under_test::first_tag;
 use super::report;
 use super::server_kind::ServerKind;
@@ -83,7 +84,7 @@ impl CompareOptions {
     ///
     /// # Errors
     /// Fails if a server can't be reached, an option is invalid, the report can't be written, no operation was checked and there are
-    /// no findings, or the comparison was stopped.
+    /// no findings, every operation rejected the key, or the comparison was stopped.
     pub async fn compare(
         &self,
         builtin: BuiltinDocument,
@@ -115,6 +116,11 @@ impl CompareOptions {
         let mut comparison = Comparison::new(contract, target, reference, seed, selected, server);
         let mut report = comparison.run(|coverage| on_operation(coverage, count)).await;
         let is_stopped = stopped.load(Ordering::Relaxed);
+        let mut seen = report.operations.iter().flat_map(|operation| &operation.seen);
+        let is_key_rejected = report.findings.iter().any(|finding| finding.summary == KEY_REJECTED);
+        if !is_stopped && is_key_rejected && seen.all(|status| *status == 401) {
+            bail!("every operation that was requested rejects the key with 401: see --key");
+        }
         report.notes.extend(clean_up(&mut comparison).await);
         let remaining = report.notes.join(" ");
         if is_stopped {

@@ -1,12 +1,22 @@
 //! Servers whose reads need other parameters or credentials than the changes, or the same ones.
 
+use std::fs;
+use std::sync::Arc;
+
 use boxoffice_openapi::Contract;
 use bytes::Bytes;
+use clap::Parser;
 use http::{Request, Response};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::{Store, compare_stateful, crud_document, error, findings, id_in, json_answer, json_response, rejection};
+use super::{
+    Store, compare_stateful, comparison, crud_document, error, findings, id_in, json_answer, json_response, rejection, start,
+};
+use crate::comparison::BuiltinServer;
 use crate::model::{Check, Report};
+use crate::operation_run::KEY_REJECTED;
+use crate::options::{BuiltinDocument, CompareOptions};
 
 /// The operations of the document with their methods and paths.
 const OPERATIONS: [(&str, &str, &str); 6] = [
@@ -167,4 +177,44 @@ async fn list_with_a_required_filter_may_lack_a_resource() {
         }
     });
     assert_eq!(findings(&compare(document, "lists nothing").await), [""; 0]);
+}
+
+#[tokio::test]
+async fn rejected_key_is_one_finding_of_an_operation() {
+    let document = |public: &'static [&str]| {
+        notes(move |name, operation| {
+            if !public.contains(&name) {
+                operation["security"] = json!([{ "token": [] }]);
+                operation["responses"]["401"] = error();
+            }
+        })
+    };
+    let rejected = |operation: &str| format!("{operation} request.valid: {KEY_REJECTED}");
+    let server = || {
+        let (contract, store) = (Contract::new(document(&["list"])).unwrap(), Mutex::new(Store::default()));
+        start(move |request| respond(&contract, &mut store.lock(), request, ""))
+    };
+    let report = comparison(document(&["list"]), Some("wrong"), &server().await).await.run(|_| ()).await;
+    assert_eq!(findings(&report), ["create", "read"].map(rejected));
+    let reason = "no valid request can be built: POST /notes created no resource of its own: it was answered with 401";
+    assert_eq!(report.operation("remove").unwrap().left_out.as_deref(), Some(reason));
+
+    #[derive(Parser)]
+    struct Command {
+        #[command(flatten)]
+        options: CompareOptions,
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let spec = folder.path().join("notes.json");
+    fs::write(&spec, document(&["list"]).to_string()).unwrap();
+    let address = server().await;
+    for (skipped, is_error) in [("read", false), ("list", true)] {
+        let arguments = ["compare", "--target", &address, "--spec", spec.to_str().unwrap(), "--key", "wrong", "--skip", skipped];
+        let contract = Contract::new(document(&[])).unwrap().into();
+        let builtin = BuiltinDocument { contract, server: BuiltinServer::default(), whole_currencies: Vec::new() };
+        let result = Command::parse_from(arguments).options.compare(builtin, &Arc::default(), |_, _| ()).await;
+        let error = result.err().map(|error| error.to_string());
+        let expected = "every operation that was requested rejects the key with 401: see --key";
+        assert_eq!(error.as_deref(), is_error.then_some(expected), "{skipped}");
+    }
 }
