@@ -321,7 +321,7 @@ async fn faults_of_other_servers_are_found() {
         (accept_many, Some(("replace", Check::ArgumentBounds, "a body that is out of bounds is answered with 200"))),
         (repeat_page, Some(("list", Check::ListTotals, "the list contains an entry twice"))),
         (ignore_page, Some(("list", Check::ListTotals, "the list contains an entry twice"))),
-        (skip_page, Some(("list", Check::ListTotals, "the list has other entries in pages of half its size"))),
+        (skip_page, Some(("list", Check::ListTotals, "the list has other entries in smaller pages"))),
     ] {
         let report = compare_faulty(things(), fault).await;
 

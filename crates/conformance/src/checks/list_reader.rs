@@ -86,13 +86,21 @@ pub async fn read_whole_list(run: &mut OperationRun<'_>, list: &Request) -> Opti
     read_list(run, list).await.filter(|(_, is_whole)| *is_whole).map(|(entries, _)| entries)
 }
 
-/// Reads the entries of a list in pages of this size. Returns `None` if the document has no parameter for it or forbids it, or if the
-/// response is no list.
-pub async fn read_in_pages(run: &mut OperationRun<'_>, list: &Request, size: u64) -> Option<Vec<Value>> {
+/// Reads the entries of a list of this length in smaller pages: two of them, or more if the document has a smaller maximum. Returns
+/// `None` if the document has no parameter for the size, or allows no such size, or if the response is no list.
+pub async fn read_in_smaller_pages(run: &mut OperationRun<'_>, list: &Request, length: u64) -> Option<Vec<Value>> {
     let operation = run.find_read_operation(&list.path)?;
     let mut paging = Paging::of(operation);
-    paging.size.filter(|_| paging.position.is_some()).filter(|parameter| parameter.schema.is_valid(&size.into()))?;
-    paging.wanted = size;
+    let parameter = paging.size.filter(|_| paging.position.is_some())?;
+    let half = length.div_ceil(2);
+    let sizes = match parameter.schema.resolved["maximum"].as_u64().filter(|maximum| *maximum <= half) {
+        // The list was read in pages of the maximum.
+        Some(maximum) => vec![maximum.saturating_sub(1), maximum / 2],
+        None => vec![half],
+    };
+    let is_possible =
+        |size: &u64| *size > 0 && parameter.schema.is_valid(&(*size).into()) && length.div_ceil(*size) < MAX_LIST_PAGES;
+    paging.wanted = sizes.into_iter().find(is_possible)?;
     read(run, list, operation, &paging).await.map(|(entries, _)| entries)
 }
 

@@ -6,7 +6,8 @@ use boxoffice_http::error::Code;
 use serde_json::{Value, json};
 
 use super::list_reader::{
-    MAX_PAGE_SIZE, entry_identifier, read_in_pages, read_list, read_smallest_page, read_total, read_whole_list, with_query,
+    MAX_PAGE_SIZE, entry_identifier, read_in_smaller_pages, read_list, read_smallest_page, read_total, read_whole_list,
+    with_query,
 };
 use crate::argument::{Argument, ArgumentLocation};
 use crate::comparison::Comparison;
@@ -209,7 +210,7 @@ impl OperationRun<'_> {
         let order = |entries: &[Value]| entries.iter().map(name).collect::<Vec<_>>();
         // `check_pages` reads the others.
         if self.list_request.is_none()
-            && let Some(paged) = read_in_pages(self, list, (first.len() as u64).div_ceil(2)).await
+            && let Some(paged) = read_in_smaller_pages(self, list, first.len() as u64).await
         {
             let sorted = |entries: &[Value]| {
                 let mut names = order(entries);
@@ -218,7 +219,7 @@ impl OperationRun<'_> {
             };
             let (whole, paged) = (sorted(&first), sorted(&paged));
             if whole != paged && whole.iter().collect::<BTreeSet<_>>().len() == whole.len() {
-                let summary = "the list has other entries in pages of half its size";
+                let summary = "the list has other entries in smaller pages";
                 failure = Some(self.failure(summary, json!(whole).to_string(), json!(paged).to_string()));
             }
         }

@@ -255,3 +255,31 @@ async fn ignored_filter_in_the_plural_is_found() {
     let expected = ["list list.filter: the filter names returns an entry with another value"];
     assert_eq!(found(parameters, move |_| pets("")).await, expected);
 }
+
+#[tokio::test]
+async fn entry_that_is_missing_between_pages_of_the_maximum_is_found() {
+    let number = |name: &str, maximum: u64| json!({ "name": name, "in": "query", "schema": { "type": "integer", "minimum": 1, "maximum": maximum } });
+    let pets = |missing: usize| {
+        move |query: &str| -> Value {
+            let number = |name: &str| {
+                let mut pairs = form_urlencoded::parse(query.as_bytes());
+                pairs.find(|(other, _)| other == name).and_then(|(_, text)| text.parse::<usize>().ok())
+            };
+            let (page, limit) = (number("page").unwrap_or(1), number("limit").unwrap_or(3));
+            let missing = if page > 1 { missing } else { 0 };
+            (1..=9)
+                .skip((page - 1) * limit + missing)
+                .take(limit.saturating_sub(missing))
+                .map(|id| json!({ "name": format!("Pet {id}") }))
+                .collect()
+        }
+    };
+    let expected = ["list list.totals: the list has other entries in smaller pages"];
+    for maximum in [2, 3, 4, 50] {
+        let parameters = json!([number("page", 100), number("limit", maximum)]);
+        assert_eq!(found_in(parameters.clone(), pets(0)).await, [""; 0], "{maximum}");
+        if maximum > 2 {
+            assert_eq!(found_in(parameters, pets(1)).await, expected, "{maximum}");
+        }
+    }
+}
