@@ -35,6 +35,8 @@ pub struct Argument {
     pub not_blank: bool,
     /// The schema, with references resolved.
     pub schema: Value,
+    /// True if a discriminator says by this property which subtype the body is.
+    pub is_discriminator: bool,
     /// A valid value from the document.
     pub example: Option<Value>,
     /// JSON pointer of its definition in the document.
@@ -89,6 +91,7 @@ impl Argument {
             location,
             required: parameter.required || location == ArgumentLocation::Path,
             not_blank: false,
+            is_discriminator: false,
             example: example.or_else(|| schema["enum"].get(0)).cloned(),
             pointer: parameter_pointer(document, operation, parameter),
             schema,
@@ -128,6 +131,7 @@ impl Argument {
             location: ArgumentLocation::Body,
             required: is_listed("required", name),
             not_blank: is_listed("x-not-blank", name),
+            is_discriminator: parts.iter().any(|(_, part)| part["discriminator"]["propertyName"] == *name),
             schema: resolve(document, property),
             example: property.get("example").cloned(),
             pointer: format!("{media_type}/schema{pointer}/properties/{}", escape(name)),

@@ -5,7 +5,9 @@
 //! | schema with a discriminator | becomes |
 //! |---|---|
 //! | `oneOf: [Cat, Dog]`, with a mapping | each branch is valid only with its own names of the mapping |
-//! | `Pet` without branches, which `Cat` includes with `allOf` | `Pet` with `anyOf`: its subtypes, or no name of the mapping |
+//! | `Pet` without branches, which `Cat` includes with `allOf` | `Pet` with `anyOf`: its subtypes, or the name of none |
+//!
+//! Without a mapping, the name of a subtype is that of its schema. Servers often use other names: a subtype may have any then.
 
 use std::collections::BTreeMap;
 
@@ -81,9 +83,10 @@ pub fn add_branches(document: &mut Value) {
         if branches.is_empty() {
             continue;
         }
-        let others: Vec<&String> = subtypes.iter().filter_map(|subtype| names.get(subtype)).flatten().collect();
-        let other = json!({ "not": { "required": [property], "properties": { &property: { "enum": others } } } });
-        branches.push(if others.is_empty() { json!({}) } else { other });
+        let implied = |subtype: &String| Vec::from_iter(subtype.strip_prefix(SCHEMAS).map(str::to_owned));
+        let all: Vec<_> =
+            subtypes.iter().flat_map(|subtype| names.get(subtype).cloned().unwrap_or_else(|| implied(subtype))).collect();
+        branches.push(json!({ "not": { "required": [property], "properties": { &property: { "enum": all } } } }));
         added.push((name.clone(), branches));
     }
     for (name, branches) in added {

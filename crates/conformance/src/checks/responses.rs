@@ -274,6 +274,8 @@ impl OperationRun<'_> {
         // Only the server can make a cursor.
         let is_cursor = location == ArgumentLocation::Query && has_name(&CURSOR_NAMES, &argument.name);
         let is_sent = matches!(location, ArgumentLocation::Query | ArgumentLocation::Body | ArgumentLocation::Form) && !is_cursor;
+        // Another name of a discriminator belongs to another subtype, or to none.
+        let is_sent = is_sent && !argument.is_discriminator;
         if !is_sent || ["image", "binary"].iter().any(|format| argument.schema["format"] == *format) {
             return Vec::new();
         }

@@ -369,3 +369,34 @@ async fn an_invalid_example_is_not_sent_as_valid() {
     let others: Vec<_> = found.iter().filter(|finding| !finding.contains("method.")).collect();
     assert!(others.len() == 3 && others.iter().all(|finding| finding.starts_with("create document.example: ")), "{others:?}");
 }
+
+#[tokio::test]
+async fn only_names_of_subtypes_are_sent_as_discriminators() {
+    let subtype = |property: &str| {
+        let own =
+            json!({ "type": "object", "required": [property], "properties": { property: { "type": "integer", "minimum": 1 } } });
+        json!({ "allOf": [{ "$ref": "#/components/schemas/Pet" }, own] })
+    };
+    for mapping in [json!({}), json!({ "Cat": "#/components/schemas/Cat", "Dog": "#/components/schemas/Dog" })] {
+        let pet = json!({
+            "type": "object", "required": ["kind"], "properties": { "kind": { "type": "string", "minLength": 1 } },
+            "discriminator": { "propertyName": "kind", "mapping": mapping },
+        });
+        let body =
+            json!({ "required": true, "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Pet" } } } });
+        let responses = json!({ "204": { "description": "" }, "400": { "description": "" } });
+        let mut document = document(
+            "pets",
+            json!({ "/pets": { "post": { "operationId": "create", "requestBody": body, "responses": responses } } }),
+        );
+        document["components"] = json!({ "schemas": { "Pet": pet, "Cat": subtype("lives"), "Dog": subtype("tricks") } });
+        let contract = Contract::new(document.clone()).unwrap();
+        let found = found(document, "request.valid", move |request| {
+            let body: Value = serde_json::from_slice(request.body()).unwrap_or_default();
+            let is_known = body["kind"] == "Cat" || body["kind"] == "Dog";
+            let is_valid = rejection(&contract, request).is_none() && is_known;
+            response(if is_valid { 204 } else { 400 }, String::new())
+        });
+        assert_eq!(found.await, [""; 0]);
+    }
+}

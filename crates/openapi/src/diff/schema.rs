@@ -307,8 +307,7 @@ impl<'a> Comparison<'a> {
             return;
         }
         let (old, new) = &match (has_names(old), has_names(new)) {
-            (false, true) => (old.to_vec(), without_implied_names(new)),
-            (true, false) => (without_implied_names(old), new.to_vec()),
+            (false, true) | (true, false) => (without_implied_names(old), without_implied_names(new)),
             _ => (old.to_vec(), new.to_vec()),
         };
         // Another part of `allOf` excludes values; another alternative allows more.

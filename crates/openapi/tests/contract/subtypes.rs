@@ -41,11 +41,30 @@ fn discriminator_of_a_base_selects_the_subtype() {
     assert_eq!(violations(json!({ "kind": "cat", "lives": "9" })), ["body/lives: \"9\" is not of type \"integer\""]);
     assert_eq!(violations(json!({ "kind": "cat" })), ["body: \"lives\" is a required property"]);
     assert!(!violations(json!({ "kind": "fish", "lives": 9 })).is_empty());
-    // Without a mapping, the names of the subtypes are not known.
+    // Without a mapping, other names than those of the schemas may be meant.
     let schemas = pets(json!({ "discriminator": { "propertyName": "kind" } }));
     assert_eq!(response_violations(ref_to("Pet"), schemas, &json!({ "kind": "a cat", "lives": 9 })), [""; 0]);
     let found = samples(&pets(json!({ "discriminator": discriminator() })), "Pet");
     assert!(found.iter().all(|pet| pet["kind"] == if pet.get("lives").is_some() { "cat" } else { "dog" }), "{found:?}");
+}
+
+#[test]
+fn names_of_the_schemas_select_the_subtype_without_a_mapping() {
+    let schemas = pets(json!({ "discriminator": { "propertyName": "kind" } }));
+    let violations = |value: Value| body_errors(ref_to("Pet"), schemas.clone(), &value);
+    assert_eq!(violations(json!({ "kind": "Cat", "lives": 9 })), [""; 0]);
+    assert_eq!(violations(json!({ "kind": "Fish" })), [""; 0]);
+    assert!(!violations(json!({ "kind": "Cat" })).is_empty());
+    assert!(!violations(json!({ "kind": "Dog", "tricks": "2" })).is_empty());
+    for name in ["Pet", "Cat", "Dog"] {
+        for pet in samples(&schemas, name) {
+            let expected = if pet.get("lives").is_some() { "Cat" } else { "Dog" };
+            assert!(pet["kind"] == expected && [expected, "Pet"].contains(&name), "{name}: {pet}");
+        }
+    }
+    let document = contract(json!({}), json!({ "schemas": schemas })).document;
+    let boundaries = Sampler::new(&document, &ref_to("Pet"), Direction::Request).unwrap().boundaries();
+    assert!(boundaries.len() > 2 && boundaries.iter().all(|pet| ["Cat", "Dog"].iter().any(|name| pet["kind"] == *name)));
 }
 
 #[test]
