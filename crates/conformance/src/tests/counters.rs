@@ -91,3 +91,32 @@ async fn faults_beside_a_counter_are_found() {
         assert!(found.iter().any(|finding| finding == expected), "{expected}: {found:?}");
     }
 }
+
+#[tokio::test]
+async fn tag_that_never_changes_is_found_without_if_match() {
+    let mut document = document();
+    let update = &mut document["paths"]["/notes/{id}"]["put"];
+    update.as_object_mut().unwrap().shift_remove("parameters");
+    update["responses"].as_object_mut().unwrap().shift_remove("412");
+    for (tags, expected) in [
+        ("strong", None),
+        // It may be the time in seconds.
+        ("weak", None),
+        ("one", Some("replace tag.changes: the tag is the same after an update")),
+        ("ignored", Some("replace answer.known: a changed resource is 304 for its old tag")),
+    ] {
+        let report = compare_stateful(document.clone(), Vec::new(), move |_, notes, request| {
+            let mut response = answer(notes, request, "");
+            if request.method() == "GET" && tags == "ignored" && request.headers().contains_key("if-none-match") {
+                return super::response(304, String::new());
+            }
+            if let (Some(tag), true) = (response.headers_mut().get_mut("etag"), ["weak", "one"].contains(&tags)) {
+                *tag = if tags == "weak" { "W/\"1\"" } else { "\"1\"" }.parse().unwrap();
+            }
+            response
+        });
+        let found =
+            findings(&report.await).into_iter().filter(|finding| finding.contains(" tag.") || finding.contains("answer.known"));
+        assert_eq!(found.collect::<Vec<_>>(), Vec::from_iter(expected), "{tags}");
+    }
+}
