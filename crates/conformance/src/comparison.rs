@@ -12,7 +12,7 @@ use futures::StreamExt;
 use parking_lot::Mutex;
 use serde_json::Value;
 
-use super::model::{Check, Coverage, Finding, Report};
+use super::model::{Check, Coverage, EXCLUDED, Finding, Report};
 use super::operation_run::OperationRun;
 use super::operation_under_test::OperationUnderTest;
 use super::server_kind::{self, ServerKind};
@@ -169,7 +169,7 @@ impl Comparison {
     ) -> OperationRun<'a> {
         let mut run = OperationRun::new(self, operations, operation);
         if !self.selected.contains(&operation.spec.id) {
-            run.recorder.coverage.left_out = Some("excluded by --only or --skip".to_owned());
+            run.recorder.coverage.left_out = Some(EXCLUDED.to_owned());
         } else if self.is_stopped() {
             run.leave_out_stopped();
         } else if let Some(reason) = self.target.missing_for(operation.spec) {

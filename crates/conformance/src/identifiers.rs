@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use anyhow::ensure;
+use anyhow::{bail, ensure};
 use boxoffice_openapi::{Contract, Operation, segments, to_plain_string};
 use parking_lot::Mutex;
 use percent_encoding::percent_decode_str;
@@ -84,13 +84,13 @@ impl Identifiers {
                     && part.contains(&format!("{{{}}}", argument.name))
             };
             is_known &= found.is_some() || !operation.arguments.iter().any(is_generated);
-            let (collection, status) =
-                (parts[..index].join("/"), refusal.map(|status| format!(": it was answered with {status}")));
-            ensure!(
-                !is_own || may_be_listed || found.is_some(),
-                "POST {collection} created no resource of its own{}",
-                status.unwrap_or_default()
-            );
+            if is_own && !may_be_listed && found.is_none() {
+                let collection = parts[..index].join("/");
+                let status = refusal.map(|status| format!(": it was answered with {status}")).unwrap_or_default();
+                let has_post = contract.find_ignoring_slashes("POST", &collection).is_ok();
+                ensure!(has_post, "no operation creates a resource in {collection}");
+                bail!("POST {collection} created no resource of its own{status}");
+            }
         }
         let task = if is_known || is_change { None } else { target.client.started_task(contract, spec) };
         Ok((task.map_or(request.clone(), |path| Request { path, ..request }), is_known))

@@ -125,6 +125,13 @@ pub fn operation_label(operation: &str) -> &str {
     if operation.is_empty() { "the server as a whole" } else { operation }
 }
 
+/// Reason why an operation was left out that `--only` and `--skip` don't select.
+pub const EXCLUDED: &str = "excluded by --only or --skip";
+/// Reason why an operation was left out after the comparison was stopped.
+pub const STOPPED: &str = "stopped";
+/// Reason why the proxy has not checked an operation.
+pub const NOT_REQUESTED: &str = "no client has requested it";
+
 /// A finding that the baseline contains.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct KnownFinding {

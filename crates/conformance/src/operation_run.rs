@@ -8,7 +8,7 @@ use boxoffice_openapi::RouteError;
 use super::comparison::Comparison;
 use super::fixtures::{ExpectedOutcome, PreparationFailure, ValidRequest};
 use super::http_client::{ReceivedResponse, Request};
-use super::model::Check;
+use super::model::{Check, STOPPED};
 use super::operation_under_test::{Alternative, IF_MATCH, OperationUnderTest};
 use super::recorder::{CheckFailure, OperationRecorder};
 use super::server_kind::ServerKind;
@@ -275,7 +275,7 @@ impl<'a> OperationRun<'a> {
     /// Notes that the comparison was stopped before the operation's first response.
     pub fn leave_out_stopped(&mut self) {
         if self.recorder.coverage.seen.is_empty() {
-            self.recorder.coverage.left_out = Some("stopped".to_owned());
+            self.recorder.coverage.left_out = Some(STOPPED.to_owned());
         }
     }
 

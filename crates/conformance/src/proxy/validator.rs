@@ -17,7 +17,7 @@ use super::forwarder::{Exchange, MAX_VALIDATED_BYTES};
 use super::recording::{Recording, is_secret_name, mask, mask_secrets};
 use crate::comparison::Comparison;
 use crate::http_client::{KEY_VARIABLE, ReceivedResponse, Request};
-use crate::model::{Check, Finding, Report};
+use crate::model::{Check, Finding, NOT_REQUESTED, Report};
 use crate::operation_run::OperationRun;
 use crate::operation_under_test::OperationUnderTest;
 
@@ -139,7 +139,7 @@ impl<'a> Validator<'a> {
         for run in self.runs {
             let (mut coverage, found) = run.recorder.finish();
             if coverage.checks.is_empty() {
-                coverage.left_out = Some("no client has requested it".to_owned());
+                coverage.left_out = Some(NOT_REQUESTED.to_owned());
             }
             operations.push(coverage);
             findings.extend(found);

@@ -1,8 +1,10 @@
 //! Text report for the terminal.
 
+use std::collections::BTreeMap;
+
 use super::totals::{Totals, pluralize};
 use super::{escape_control_characters, sort_findings, tag_label, truncate};
-use crate::model::{Finding, Report, operation_label};
+use crate::model::{EXCLUDED, Finding, NOT_REQUESTED, Report, STOPPED, operation_label};
 
 /// Longest printed value of `expected`, `actual` and the request, in characters. The files contain more.
 const MAX_VALUE_LENGTH: usize = 600;
@@ -36,6 +38,9 @@ pub fn text(report: &Report, max_findings: usize) -> String {
     for note in &report.notes {
         text += &format!("Note: {note}\n");
     }
+    for (reason, names) in left_out(report) {
+        text += &format!("Left out: {}: {reason}.\n", names.join(", "));
+    }
     let Totals { operations, reached, left_out, declared, seen, checks, known, .. } = totals;
     text += &format!(
         "{reached} of {operations} operations reached, {left_out} left out; {seen} of {declared} responses seen; {checks} checks made \
@@ -47,6 +52,18 @@ pub fn text(report: &Report, max_findings: usize) -> String {
         verdict = totals.verdict(),
     );
     escape_control_characters(&text)
+}
+
+/// Returns the operations that were left out, by reason, except those that the user has excluded, stopped or not requested.
+fn left_out(report: &Report) -> BTreeMap<&str, Vec<&str>> {
+    let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for operation in &report.operations {
+        if let Some(reason) = operation.left_out.as_deref().filter(|reason| ![EXCLUDED, NOT_REQUESTED, STOPPED].contains(reason))
+        {
+            reasons.entry(reason).or_default().push(operation_label(&operation.operation));
+        }
+    }
+    reasons
 }
 
 /// Returns a table with a line for each tag.

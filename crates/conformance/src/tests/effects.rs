@@ -16,6 +16,7 @@ use crate::comparison::{BuiltinServer, Comparison};
 use crate::model::{Check, Report};
 use crate::operation_under_test::OperationUnderTest;
 use crate::options::{BuiltinDocument, CompareOptions};
+use crate::report::text;
 
 /// The pets of a server by identifier, and the requests that it got: methods and paths.
 #[derive(Default)]
@@ -303,17 +304,22 @@ async fn resource_is_created_below_one_that_exists() {
 
 #[tokio::test]
 async fn only_created_resources_are_changed() {
-    for server in [
-        PetServer { has_post: false, ..PetServer::default() },
-        PetServer { created: (200, "", |pet| json!({ "data": pet })), ..PetServer::default() },
+    for (reason, server) in [
+        ("no operation creates a resource in /pets", PetServer { has_post: false, ..PetServer::default() }),
+        (
+            "POST /pets created no resource of its own",
+            PetServer { created: (200, "", |pet| json!({ "data": pet })), ..PetServer::default() },
+        ),
     ] {
         let (report, remaining, requests) = server.compare().await;
         assert!(remaining.contains(&"11".to_owned()) && remaining.contains(&"12".to_owned()), "{remaining:?}");
         assert_eq!(changes(&requests, &["/pets/11", "/pets/12"]), [""; 0]);
-        let reason = "no valid request can be built: POST /pets created no resource of its own";
-        for (id, expected) in [("read", None), ("update", Some(reason)), ("remove", Some(reason))] {
-            assert_eq!(report.operation(id).unwrap().left_out.as_deref(), expected, "{id}");
+        let reason = format!("no valid request can be built: {reason}");
+        for (id, expected) in [("read", None), ("update", Some(&reason)), ("remove", Some(&reason))] {
+            assert_eq!(report.operation(id).unwrap().left_out.as_ref(), expected, "{id}");
         }
+        let text = text(&report, 0);
+        assert!(text.contains(&format!("Left out: update, remove: {reason}.\n")), "{text}");
     }
     let (report, remaining, requests) = PetServer { methods: &["put"], ..PetServer::default() }.compare().await;
     assert_eq!(report.operation("update").unwrap().left_out, None);
