@@ -64,7 +64,7 @@ impl OperationRun<'_> {
     /// value if it differs, or is lost although the resource at the path is declared to have it.
     ///
     /// A property with a format may have another value, because the server may return another representation, such as the URL of an
-    /// image. The items of arrays are skipped, and added members of objects. A sent URI may be returned as the identifier at its end.
+    /// image; [`is_kept_in_format`] compares the others. The items of arrays are skipped, and added members of objects. A sent URI may be returned as the identifier at its end.
     fn compared_properties(&self, path: &str, request: &Request, read: &Value) -> Vec<Result<(), (String, String)>> {
         let Some(sent) = request.json() else { return Vec::new() };
         let is_shown = |argument: &&Argument| argument.is_in_body() && argument.schema["writeOnly"] != true;
@@ -81,7 +81,9 @@ impl OperationRun<'_> {
                 (Value::String(_) | Value::Bool(_) | Value::Number(_), Value::Null) => is_readable().then_some(false)?,
                 (Value::Array(sent), Value::Null) => (!sent.is_empty() && is_readable()).then_some(false)?,
                 (Value::Array(sent), Value::Array(read)) => sent.is_empty() || !read.is_empty(),
-                _ if argument.schema.get("format").is_some() => return None,
+                (sent, read) if argument.schema.get("format").is_some() => {
+                    is_kept_in_format(argument.schema["format"].as_str()?, sent, read)?
+                }
                 (Value::String(sent), Value::String(read)) => sent == read || sent.ends_with(&format!("/{read}")),
                 (Value::Bool(sent), Value::Bool(read)) => sent == read,
                 (Value::Number(sent), Value::Number(read)) => sent.as_f64() == read.as_f64(),
@@ -104,6 +106,21 @@ impl OperationRun<'_> {
             let mut declared = parts.iter().filter_map(|(_, part)| part["properties"].get(name));
             declared.any(|property| property["writeOnly"] != true)
         })
+    }
+}
+
+/// Returns if a value of a format is read as it was sent. `None` if the format may have other representations of the same value.
+fn is_kept_in_format(format: &str, sent: &Value, read: &Value) -> Option<bool> {
+    match (format, sent, read) {
+        ("email" | "uuid", Value::String(sent), Value::String(read)) => {
+            let (sent, read) = (sent.to_lowercase(), read.to_lowercase());
+            // A server may return the URI of what a UUID identifies.
+            Some(sent == read || format == "uuid" && (read.ends_with(&format!("/{sent}")) || read.ends_with(&format!(":{sent}"))))
+        }
+        // A server may add a time.
+        ("date", Value::String(sent), Value::String(read)) => Some(read.starts_with(sent.as_str())),
+        ("int32" | "int64", Value::Number(sent), Value::Number(read)) => Some(sent.as_f64() == read.as_f64()),
+        _ => None,
     }
 }
 

@@ -7,6 +7,7 @@ mod forms;
 mod lists;
 mod nested;
 mod notes;
+mod persistence_formats;
 mod reads;
 mod redirects;
 mod reports;
