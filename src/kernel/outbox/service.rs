@@ -36,6 +36,8 @@ const CONCURRENCY: usize = 8;
 /// Shortest time between two claims of mails. With `CONCURRENCY`, it makes one server send at most 100 mails per second: during a large
 /// sale, mails wait, and requests don't.
 const CLAIM_PAUSE: Duration = Duration::from_millis(80);
+/// Time until the next claim if no mail was due, while others are in delivery.
+const IDLE_PAUSE: Duration = Duration::from_secs(1);
 /// The delay after each failed attempt. The last attempt follows the last delay, about 15 hours after the first attempt.
 const RETRY_DELAYS: [Duration; 7] = [
     Duration::from_secs(10),
@@ -134,17 +136,21 @@ fn encrypt<'w, 'm>(
 pub async fn deliver_due(kernel: &Arc<Kernel>, contents: &dyn MailContents) -> Result<u64> {
     let (results, mut deliveries, mut outcome) = (Batcher::of(CONCURRENCY), JoinSet::new(), Ok(0));
     loop {
+        let mut pause = IDLE_PAUSE;
         if let Ok(count) = outcome
             && (count == 0 || !kernel.is_stopping())
         {
             let started = AssertUnwindSafe(start_due(kernel, contents, &results, &mut deliveries)).catch_unwind().await;
             let started = started.unwrap_or_else(|_| Err(Error::Internal(anyhow!("the preparation of mails has panicked"))));
+            if matches!(started, Ok(1..)) {
+                pause = CLAIM_PAUSE;
+            }
             outcome = started.map(|started| count + started);
         }
         if deliveries.is_empty() {
             return outcome;
         }
-        let pause = sleep(CLAIM_PAUSE);
+        let pause = sleep(pause);
         tokio::pin!(pause);
         loop {
             tokio::select! {
