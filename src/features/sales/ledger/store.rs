@@ -12,9 +12,9 @@ use crate::kernel::types::id::Id;
 use crate::kernel::types::money::Money;
 use crate::kernel::types::paging::PagedRows;
 
-// The columns of `TransactionRow`, and their tables.
+// The columns of `TransactionRow`, and their tables. Databases leave a left join out of a count that doesn't need it.
 define_sql!(columns, "t.id, t.type, t.order_id, t.payment_id, p.method, t.amount, t.fees, t.placed");
-define_sql!(tables, "from transactions t join payments p on p.id = t.payment_id");
+define_sql!(tables, "from transactions t left join payments p on p.id = t.payment_id");
 
 /// Returns a page of all entries, the oldest first.
 pub async fn list(reader: &mut Reader, filter: &TransactionFilter) -> Result<PagedRows<TransactionRow>> {
