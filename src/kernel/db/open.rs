@@ -240,13 +240,19 @@ pub(super) async fn reject_undeclared_pooler(connection: &mut PgConnection, loca
     if location.is_behind_pooler {
         return Ok(());
     }
-    // A server starts even if PostgreSQL accepts only one connection more.
-    let Ok(mut second) = PgConnection::connect_with(&location.options).await else { return Ok(()) };
-    for _ in 0..POOLER_CHECKS {
-        let first = value(connection, BACKEND).await?;
-        ensure!(first != value(&mut second, BACKEND).await?, POOLER);
-    }
-    Ok(second.close().await?)
+    let shares_connection = async {
+        let mut second = PgConnection::connect_with(&location.options).await?;
+        let mut is_same = false;
+        for _ in 0..POOLER_CHECKS {
+            is_same |= value(connection, BACKEND).await? == value(&mut second, BACKEND).await?;
+        }
+        second.close().await?;
+        sqlx::Result::<bool>::Ok(is_same)
+    };
+    let shares_connection = timeout(ACQUIRE_TIMEOUT, shares_connection).await;
+    // A server starts even if it gets no second connection.
+    ensure!(!matches!(shares_connection, Ok(Ok(true))), POOLER);
+    Ok(())
 }
 
 /// Rejects a database that can't store all characters.

@@ -21,8 +21,8 @@ const CANCELLED: [&str; 2] = ["55P03", "57014"];
 /// duplicate_prepared_statement.
 const PREPARED_ELSEWHERE: [&str; 2] = ["26000", "42P05"];
 /// The cause of these errors, and what to do about it.
-pub(super) const POOLER: &str = "a connection pooler does not keep prepared statements: add statement-cache-capacity=0 to the parameters \
-    of the URL, or set the pooler to session mode";
+pub(super) const POOLER: &str = "a connection pooler passes each transaction to any connection of its own: add statement-cache-capacity=0 \
+    to the parameters of the URL, or set the pooler to session mode";
 
 /// Maps an error of sqlx to [`Error::Unavailable`] if a later attempt may succeed, otherwise to [`Error::Database`].
 pub(super) fn database_error(error: sqlx::Error) -> Error {
