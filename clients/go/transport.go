@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	mathrand "math/rand"
 	"net"
@@ -27,8 +28,9 @@ const (
 // unavailable (503), or an earlier attempt with the same idempotency key is in progress (409). Each POST and PATCH has an
 // Idempotency-Key, so the server executes it once. A repeated DELETE succeeds if the resource is gone, or the transfer cancelled.
 //
-// Whether redirects are followed is decided by the http.Client. That of HTTPClient and Connect doesn't. One that does sends its
-// headers to other servers, and a key among them, so use HTTPClient for requests that have a key.
+// The clients that HTTPClient and Connect create follow no redirects. Another http.Client may send the key to other servers.
+//
+// An identifier that is empty, . or .. is an error, and nothing is sent: a proxy could make a request for another resource of it.
 type Transport struct {
 	// Base sends the requests; http.DefaultTransport if nil.
 	Base http.RoundTripper
@@ -48,13 +50,15 @@ func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	// The response refers to the caller's request, which doesn't have the key.
 	original := request
 	request = request.Clone(request.Context())
-	if t.authenticate != nil {
-		if err := t.authenticate(request.Header); err != nil {
-			if request.Body != nil {
-				request.Body.Close()
-			}
-			return nil, err
+	err := checkPath(request.URL.EscapedPath())
+	if err == nil && t.authenticate != nil {
+		err = t.authenticate(request.Header)
+	}
+	if err != nil {
+		if request.Body != nil {
+			request.Body.Close()
 		}
+		return nil, err
 	}
 	if (request.Method == http.MethodPost || request.Method == http.MethodPatch) && request.Header.Get("Idempotency-Key") == "" {
 		key := make([]byte, 16)
@@ -104,6 +108,16 @@ func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 			return nil, request.Context().Err()
 		}
 	}
+}
+
+// checkPath returns an error for a path with an identifier that leads to another resource.
+func checkPath(path string) error {
+	for _, segment := range strings.Split(strings.TrimPrefix(path, "/"), "/") {
+		if segment == "." || segment == ".." || segment == "" && len(path) > 1 {
+			return fmt.Errorf("%q is not the identifier of a resource", segment)
+		}
+	}
+	return nil
 }
 
 // send sends one attempt and reads the whole response, because the connection may fail within the body.

@@ -52,7 +52,8 @@ class _AsyncHttpxClient(httpx.AsyncClient):
 
 def _check_path(url: httpx.URL | str) -> None:
     """Raise an error if an identifier is empty, `.` or `..`. The generated code encodes all others, and begins paths with a slash."""
-    segments = str(url).split("/")[1:] if str(url).startswith("/") else []
+    path = str(url).split("?")[0]
+    segments = path.split("/")[1:] if path.startswith("/") else []
     for segment in segments:
-        if segment in ("", ".", ".."):
+        if segment in (".", "..") or (segment == "" and path != "/"):
             raise ValueError(f"{segment!r} is not the identifier of a resource")

@@ -50,8 +50,9 @@
 //! which the request can be repeated even after a restart.
 //!
 //! After a lost response, a retry may be rejected because of the first attempt's own change: a PUT or DELETE with `If-Match` with
-//! 412, and a `submission_delete` with 409. Read the resource again to find out. A PUT without `If-Match` is executed again and
-//! may overwrite a change that another client made in between.
+//! 412, and a `submission_delete` with 409. Read the resource again to find out. A request that ends the caller's own access, such as
+//! an `account_delete` of the own account, is rejected with 403. A PUT without `If-Match` is executed again and may overwrite a change
+//! that another client made in between.
 //!
 //! # Lists
 //!

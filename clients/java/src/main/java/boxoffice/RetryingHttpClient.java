@@ -41,6 +41,9 @@ import javax.net.ssl.SSLSession;
  * (503), or an earlier attempt with the same idempotency key is in progress (409). Each POST and PATCH has an {@code
  * Idempotency-Key}, so the server executes it once. A repeated DELETE succeeds if the resource is gone, or the transfer cancelled.
  *
+ * <p>An identifier that is empty, {@code .} or {@code ..} is an {@link IllegalArgumentException}, and nothing is sent: a proxy could make
+ * a request for another resource of it.
+ *
  * <p>The asynchronous methods send each request once.
  */
 public final class RetryingHttpClient extends HttpClient {
@@ -71,7 +74,7 @@ public final class RetryingHttpClient extends HttpClient {
   @Override
   public <T> HttpResponse<T> send(HttpRequest request, HttpResponse.BodyHandler<T> handler)
       throws IOException, InterruptedException {
-    HttpRequest keyed = withIdempotencyKey(request);
+    HttpRequest keyed = prepare(request);
     long started = System.nanoTime();
     boolean mayBeExecuted = false;
     for (int attempt = 1; ; attempt++) {
@@ -157,7 +160,14 @@ public final class RetryingHttpClient extends HttpClient {
     }
   }
 
-  private static HttpRequest withIdempotencyKey(HttpRequest request) {
+  /** Returns a request with an idempotency key, if it needs one. */
+  private static HttpRequest prepare(HttpRequest request) {
+    String path = request.uri().getRawPath();
+    for (String segment : path.substring(path.isEmpty() ? 0 : 1).split("/", -1)) {
+      if (segment.equals(".") || segment.equals("..") || segment.isEmpty() && path.length() > 1) {
+        throw new IllegalArgumentException("\"" + segment + "\" is not the identifier of a resource");
+      }
+    }
     boolean needsKey = request.method().equals("POST") || request.method().equals("PATCH");
     if (!needsKey || request.headers().firstValue("Idempotency-Key").isPresent()) {
       return request;
@@ -325,13 +335,13 @@ public final class RetryingHttpClient extends HttpClient {
 
   @Override
   public <T> CompletableFuture<HttpResponse<T>> sendAsync(HttpRequest request, HttpResponse.BodyHandler<T> handler) {
-    return http.sendAsync(withIdempotencyKey(request), handler);
+    return http.sendAsync(prepare(request), handler);
   }
 
   @Override
   public <T> CompletableFuture<HttpResponse<T>> sendAsync(
       HttpRequest request, HttpResponse.BodyHandler<T> handler, HttpResponse.PushPromiseHandler<T> pushes) {
-    return http.sendAsync(withIdempotencyKey(request), handler, pushes);
+    return http.sendAsync(prepare(request), handler, pushes);
   }
 
   @Override
