@@ -5,7 +5,7 @@ use std::io::Cursor;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use boxoffice::features::catalog::media::image::{Image, ImageProblem, MAX_BYTES, MAX_SIDE, media_type, parse};
-use image::{GrayImage, ImageFormat, Luma};
+use image::{GrayImage, ImageFormat, ImageReader, Luma};
 
 /// The smallest lossy WebP: 1 × 1 pixel.
 const WEBP: &str = "UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA";
@@ -186,6 +186,11 @@ fn jpeg(marker: u8, (width, height): (u16, u16), components: u8, scans: impl Int
     file
 }
 
+/// Returns the position of the frame with this marker in a JPEG.
+fn frame_position(file: &[u8], marker: u8) -> usize {
+    file.windows(2).position(|pair| pair == [0xFF, marker]).unwrap()
+}
+
 #[test]
 fn limits_the_scans_of_a_jpeg() {
     // Each scan looks at all coefficients of all blocks, and finds nothing to do.
@@ -198,9 +203,11 @@ fn limits_the_scans_of_a_jpeg() {
     assert_eq!(gray((10_000, 4000), 21), Err(ImageProblem::Scans));
     assert_eq!(gray((10_000, 4000), 92), Err(ImageProblem::Scans));
     assert!(gray((800, 600), 20).is_ok() && gray((800, 600), 92).is_ok());
-    let baseline = jpeg(0xC0, (10_000, 4000), 3, (0..21).map(|_| Scan(&[1], 1, BASELINE)));
-    assert_eq!(parse_bytes(&baseline), Err(ImageProblem::Scans));
-    let text = "is a progressive JPEG with too many pixels or scans: save it as a baseline JPEG";
+    for (size, count) in [((10_000, 3500), 23), ((10_000, 1), 101)] {
+        let baseline = jpeg(0xC0, size, 3, (0..count).map(|_| Scan(&[1], 1, BASELINE)));
+        assert_eq!(parse_bytes(&baseline), Err(ImageProblem::Scans), "{count}");
+    }
+    let text = "is a JPEG with too many pixels or scans: save it as a baseline JPEG with one scan";
     assert_eq!(ImageProblem::Scans.to_string(), text);
 }
 
@@ -218,4 +225,31 @@ fn limits_the_memory_for_the_scans_of_a_jpeg() {
     // In a profile, before the frame.
     hidden.splice(2..2, *b"\xFF\xE2\0\x1BICC_PROFILE\0\xFF\xC0\0\x0B\x08\0\x08\0\x08\x01\x01\x11\0");
     assert_eq!(parse_bytes(&hidden), Err(ImageProblem::Scans));
+}
+
+#[test]
+fn colours_at_a_lower_resolution_need_less_memory_for_scans() {
+    let mut file = jpeg(0xC2, (10_000, 4000), 3, [Scan(&[1], 0, MEAN)]);
+    let components = frame_position(&file, 0xC2) + 10;
+    // The quantisation table is missing, so that a file within the limits isn't decoded, but is damaged.
+    file[components + 2] = 3;
+    assert_eq!(parse_bytes(&file), Err(ImageProblem::Scans));
+    // Half the width, and half of both sides.
+    for factors in [0x21, 0x22] {
+        file[components + 1] = factors;
+        assert_eq!(parse_bytes(&file), Err(ImageProblem::Broken("JPEG")), "{factors:x}");
+    }
+}
+
+#[test]
+fn limits_hold_for_the_stored_file() {
+    let mut file = jpeg(0xC0, (8, 8), 1, [Scan(&[1], 0, BASELINE)]);
+    let frame = frame_position(&file, 0xC0);
+    // A marker that the decoder takes for one of a segment, and `strip` for one without content: a frame of 17,000 × 17,000 pixels, and
+    // the header of a comment, whose content is the small frame.
+    file.splice(frame..frame, *b"\xFF\xD0\0\x13\xFF\xC2\0\x0B\x08\x42\x68\x42\x68\x01\x01\x11\0\xFF\xFE\0\x0F");
+    let uploaded = ImageReader::with_format(Cursor::new(&file), ImageFormat::Jpeg);
+    assert_eq!(uploaded.into_dimensions().unwrap(), (8, 8));
+    // Rejected for its size, which is read before it is decoded.
+    assert_eq!(parse_bytes(&file), Err(ImageProblem::Dimensions { width: 17_000, height: 17_000 }));
 }

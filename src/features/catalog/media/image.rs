@@ -22,6 +22,8 @@ pub const MAX_SIDE: u32 = 10_000;
 pub const MAX_PIXELS: u64 = 40_000_000;
 /// Largest memory for decoding an image, in bytes: four channels of 16 bits.
 pub const MAX_MEMORY: u64 = MAX_PIXELS * 8;
+/// Largest number of scans of a JPEG. In an image of few pixels, a scan takes longer than their number says.
+pub const MAX_SCANS: u64 = 100;
 /// Largest number of pixels in all scans of a JPEG together. Encoders make at most about 20 scans. The decoder needs up to a nanosecond
 /// of a core for each pixel of a scan.
 pub const MAX_SCANNED_PIXELS: u64 = MAX_PIXELS * 20;
@@ -59,7 +61,7 @@ pub enum ImageProblem {
         /// The height in pixels.
         height: u32,
     },
-    /// A JPEG whose scans have more than [`MAX_SCANNED_PIXELS`], or need more than [`MAX_MEMORY`].
+    /// A JPEG with more than [`MAX_SCANS`], whose scans have more than [`MAX_SCANNED_PIXELS`] or need more than [`MAX_MEMORY`].
     Scans,
 }
 
@@ -75,7 +77,7 @@ impl fmt::Display for ImageProblem {
                 "is {width} × {height} pixels, but 1 to {MAX_SIDE} a side and {} million in all are allowed",
                 MAX_PIXELS / 1_000_000
             ),
-            Self::Scans => out.write_str("is a progressive JPEG with too many pixels or scans: save it as a baseline JPEG"),
+            Self::Scans => out.write_str("is a JPEG with too many pixels or scans: save it as a baseline JPEG with one scan"),
         }
     }
 }
@@ -100,27 +102,26 @@ pub fn parse(base64: &str) -> Result<Image, ImageProblem> {
     let bytes = Bytes::from(decode_base64(without_data_uri(base64.trim_ascii())?)?);
     let (format, name) = format(&bytes).ok_or(ImageProblem::UnknownFormat)?;
     let mut uploaded = reader(format, &bytes).into_decoder().map_err(|_| ImageProblem::Broken(name))?;
-    let (width, height) = uploaded.dimensions();
+    let orientation = uploaded.orientation().unwrap_or(Orientation::NoTransforms);
+    drop(uploaded);
+    // Programs differ in what they read of a damaged image, so the stored file is checked and decoded.
+    let bytes = metadata::strip(format, bytes, orientation).ok_or(ImageProblem::Broken(name))?;
+    let stored = reader(format, &bytes).into_decoder().map_err(|_| ImageProblem::Broken(name))?;
+    let (width, height) = stored.dimensions();
     let sides = 1..=MAX_SIDE;
     let pixels = u64::from(width) * u64::from(height);
     if !sides.contains(&width) || !sides.contains(&height) || pixels > MAX_PIXELS {
         return Err(ImageProblem::Dimensions { width, height });
     }
-    let orientation = uploaded.orientation().unwrap_or(Orientation::NoTransforms);
-    let channels = u64::from(uploaded.color_type().channel_count());
-    drop(uploaded);
-    // Programs differ in what they read of a damaged image, so the stored file is decoded.
-    let bytes = metadata::strip(format, bytes, orientation).ok_or(ImageProblem::Broken(name))?;
     if format == ImageFormat::Jpeg {
         let cost = jpeg::decoding_cost(&bytes, pixels);
-        if cost.scanned_pixels > MAX_SCANNED_PIXELS || cost.buffered_bytes + pixels * channels > MAX_MEMORY {
+        let memory = cost.buffered_bytes + pixels * u64::from(stored.color_type().channel_count());
+        if cost.scans > MAX_SCANS || pixels * cost.scans > MAX_SCANNED_PIXELS || memory > MAX_MEMORY {
             return Err(ImageProblem::Scans);
         }
     }
-    let decoded = reader(format, &bytes).decode().map_err(|_| ImageProblem::Broken(name))?;
-    if (decoded.width(), decoded.height()) != (width, height) {
-        return Err(ImageProblem::Broken(name));
-    }
+    drop(stored);
+    reader(format, &bytes).decode().map_err(|_| ImageProblem::Broken(name))?;
     let (width, height) = if is_turned(format, orientation) { (height, width) } else { (width, height) };
     Ok(Image { width, height, bytes })
 }

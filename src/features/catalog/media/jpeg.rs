@@ -2,8 +2,8 @@
 
 /// The work of decoding a JPEG.
 pub struct DecodingCost {
-    /// The pixels of the image, once for each scan.
-    pub scanned_pixels: u64,
+    /// The number of scans.
+    pub scans: u64,
     /// The memory in which the decoder collects the coefficients of several scans, in bytes.
     pub buffered_bytes: u64,
 }
@@ -13,12 +13,14 @@ pub struct DecodingCost {
 /// Counts the headers of frames and scans wherever they are: in a damaged segment, the decoder may find one where other programs find
 /// none. Other data is hardly ever like a header.
 pub fn decoding_cost(file: &[u8], pixels: u64) -> DecodingCost {
-    let (mut scans, mut components, mut is_progressive, mut least_in_scan) = (0, 0, false, u8::MAX);
+    let (mut scans, mut least_in_scan) = (0, u8::MAX);
+    let (mut components, mut coefficients, mut is_progressive) = (0, 0, false);
     for (at, _) in file.iter().enumerate().filter(|(_, byte)| **byte == 0xFF) {
         match file[at + 1..] {
-            // The length, the precision, the height, the width, and the number of components.
-            [marker @ 0xC0..=0xC2, 0, length, 8, _, _, _, _, count, ..] if u16::from(length) == 8 + 3 * u16::from(count) => {
+            // The length, the precision, the height, the width, the number of components, and the components.
+            [marker @ 0xC0..=0xC2, 0, length, 8, _, _, _, _, count @ 1..=4, ref rest @ ..] if length == 8 + 3 * count => {
                 components = components.max(count);
+                coefficients = coefficients.max(coefficients_of(pixels, rest.chunks_exact(3).take(count.into())));
                 is_progressive |= marker == 0xC2;
             }
             // The length, and the number of components.
@@ -30,7 +32,15 @@ pub fn decoding_cost(file: &[u8], pixels: u64) -> DecodingCost {
         }
     }
     // The pixels of a scan with all components are complete, and need not be collected.
-    let buffered_components = if is_progressive || least_in_scan < components { u64::from(components) } else { 0 };
+    let is_buffered = is_progressive || least_in_scan < components;
     // A coefficient has 16 bits.
-    DecodingCost { scanned_pixels: pixels * scans, buffered_bytes: pixels * buffered_components * 2 }
+    DecodingCost { scans, buffered_bytes: if is_buffered { coefficients * 2 } else { 0 } }
+}
+
+/// Returns the number of coefficients of these components of a frame. Most encoders store the colours at half the width and height.
+fn coefficients_of<'a>(pixels: u64, components: impl Iterator<Item = &'a [u8]> + Clone) -> u64 {
+    // After the identifier of a component: its horizontal and its vertical sampling factor.
+    let factors = components.map(|component| (u64::from(component[1] >> 4), u64::from(component[1] & 0xF)));
+    let (widest, highest) = factors.clone().fold((1, 1), |most, factors| (most.0.max(factors.0), most.1.max(factors.1)));
+    pixels * factors.map(|(width, height)| width * height).sum::<u64>() / (widest * highest)
 }
