@@ -94,7 +94,7 @@ impl App {
     /// # Errors
     /// Returns an error if one of them can't be opened, or the settings are invalid.
     pub async fn open(database_url: &str, settings: Settings, log: Logger, tracer: Tracer) -> anyhow::Result<Arc<Self>> {
-        // The other cores are for all other requests.
+        // Each pool uses half of the cores at most.
         let half_of_cores = (available_parallelism().map_or(1, usize::from) / 2).max(1);
         let media = MediaStore::open(&settings)?;
         let reference_pages = Arc::new(ReferencePages::new(contract::load()?, &settings.public_url));

@@ -9,7 +9,7 @@ const MAX_DOCUMENTS_PER_ACCOUNT: usize = 8;
 /// The same for QR codes: an app may show all tickets of an order at once, which has at most 50.
 const MAX_CODES_PER_ACCOUNT: usize = 50;
 
-/// Draws tickets on a few threads, so that this can't starve other requests: 50 of them take longer than thousands of other requests.
+/// Draws tickets on a few threads, so that this can't starve other requests: 50 of them take longer than hundreds of other requests.
 pub struct TicketWorkers {
     /// Draws PDFs.
     pub documents: AccountWorkerPool,
