@@ -1,6 +1,6 @@
 //! Checks that changes are persistent: sent properties are read back, and deleted resources are gone.
 
-use boxoffice_openapi::Operation;
+use boxoffice_openapi::{Operation, segments};
 use http::header::LOCATION;
 use serde_json::Value;
 
@@ -9,6 +9,7 @@ use crate::argument::Argument;
 use crate::http_client::Request;
 use crate::model::Check;
 use crate::operation_run::{Exchange, OperationRun};
+use crate::resources::IDENTIFIERS;
 
 /// Operations that end a resource, which can still be read afterwards.
 const ENDING_OPERATIONS: [&str; 2] = ["account_session_delete", "transfer_delete"];
@@ -64,7 +65,8 @@ impl OperationRun<'_> {
     /// value if it differs, or is lost although the resource at the path is declared to have it.
     ///
     /// A property with a format may have another value, because the server may return another representation, such as the URL of an
-    /// image; [`is_kept_in_format`] compares the others. The items of arrays are skipped, and added members of objects. A sent URI may be returned as the identifier at its end.
+    /// image, or assign it, such as a version; [`is_kept_in_format`] compares the others. The items of arrays are skipped, and added
+    /// members of objects. A sent URI may be returned as the identifier at its end.
     fn compared_properties(&self, path: &str, request: &Request, read: &Value) -> Vec<Result<(), (String, String)>> {
         let Some(sent) = request.json() else { return Vec::new() };
         let is_shown = |argument: &&Argument| argument.is_in_body() && argument.schema["writeOnly"] != true;
@@ -81,6 +83,8 @@ impl OperationRun<'_> {
                 (Value::String(_) | Value::Bool(_) | Value::Number(_), Value::Null) => is_readable().then_some(false)?,
                 (Value::Array(sent), Value::Null) => (!sent.is_empty() && is_readable()).then_some(false)?,
                 (Value::Array(sent), Value::Array(read)) => sent.is_empty() || !read.is_empty(),
+                // The server may assign the identifier of the resource.
+                (_, read) if argument.schema["format"] == "uuid" && self.is_identifier(path, name, read) => return None,
                 (sent, read) if argument.schema.get("format").is_some() => {
                     is_kept_in_format(argument.schema["format"].as_str()?, sent, read)?
                 }
@@ -94,6 +98,15 @@ impl OperationRun<'_> {
             Some(if is_kept { Ok(()) } else { Err(difference()) })
         };
         self.operation.arguments.iter().filter(is_shown).filter_map(compare).collect()
+    }
+
+    /// Returns if a property that was read identifies the resource at a path, or one that contains it.
+    fn is_identifier(&self, path: &str, name: &str, read: &Value) -> bool {
+        let is_variable = |operation: &Operation| operation.path.contains(&format!("{{{name}}}"));
+        let is_in_path = |text: &str| segments(path).any(|segment| segment.eq_ignore_ascii_case(text));
+        IDENTIFIERS.contains(&name)
+            || self.find_read_operation(path).is_some_and(is_variable)
+            || read.as_str().is_some_and(is_in_path)
     }
 
     /// Returns if the document declares that a resource at a path is read with a property. Of alternatives (`oneOf`, `anyOf`), the
@@ -119,7 +132,6 @@ fn is_kept_in_format(format: &str, sent: &Value, read: &Value) -> Option<bool> {
         }
         // A server may add a time.
         ("date", Value::String(sent), Value::String(read)) => Some(read.starts_with(sent.as_str())),
-        ("int32" | "int64", Value::Number(sent), Value::Number(read)) => Some(sent.as_f64() == read.as_f64()),
         _ => None,
     }
 }
