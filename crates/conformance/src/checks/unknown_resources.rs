@@ -1,5 +1,6 @@
 //! Checks that an unknown identifier in a path is rejected with 404.
 
+use super::list_reader::listed_entries;
 use crate::argument::ArgumentLocation;
 use crate::http_client::Request;
 use crate::model::Check;
@@ -8,16 +9,16 @@ use crate::operation_run::{OperationRun, RequestPair};
 impl OperationRun<'_> {
     /// Replaces each variable of the path by an identifier of no resource.
     ///
-    /// A declared 404 is expected. `4XX` declares it only for the resources of a collection, and any rejection will do. `default` may be
-    /// a success: a GET must only match it.
+    /// A declared 404 is expected. `4XX` declares it only for the resources of a collection, and any rejection or a list will do. `default`
+    /// may be a success: a GET must only match it.
     pub async fn check_unknown_resources(&mut self, pair: &RequestPair) {
         let spec = self.operation.spec;
         if spec.response_for(404).is_none() {
             return;
         }
         let (is_exact, is_declared) = (spec.statuses.contains(&404), spec.declares(404));
-        // A PUT may create a resource.
-        let may_succeed = !is_declared && spec.method != "GET" || !is_exact && spec.method == "PUT" && spec.declares(201);
+        // A PUT may create a resource, and a POST belong to any identifier.
+        let may_succeed = !is_declared && spec.method != "GET" || !is_exact && ["PUT", "POST"].contains(&spec.method.as_str());
         if may_succeed {
             return;
         }
@@ -33,7 +34,8 @@ impl OperationRun<'_> {
             }
             let Some(response) = self.send(&request).await else { continue };
             let is_rejected = response.status == 404 || !is_exact && (400..500).contains(&response.status);
-            let is_accepted = is_rejected || !is_declared || self.accepts_repeated_removal(&response);
+            let is_list = !is_exact && spec.method == "GET" && listed_entries(spec, &response.json()).is_some();
+            let is_accepted = is_rejected || is_list || !is_declared || self.accepts_repeated_removal(&response);
             let failure = self.status_failure(&format!("an unknown {}", argument.name), &response, is_accepted, "404");
             if is_declared {
                 self.record(Check::UnknownResource, &request, failure);
@@ -42,9 +44,11 @@ impl OperationRun<'_> {
         }
     }
 
-    /// Returns if a variable of the path identifies a resource of a collection: the path before it belongs to an operation, too.
+    /// Returns if the variable at the end of the path identifies a resource of a collection: the path before it belongs to an operation,
+    /// too.
     fn is_of_collection(&self, variable: &str) -> bool {
-        let Some((collection, _)) = self.operation.spec.path.split_once(&format!("/{{{variable}}}")) else { return false };
+        let path = self.operation.spec.path.trim_end_matches('/');
+        let Some(collection) = path.strip_suffix(&format!("/{{{variable}}}")) else { return false };
         self.comparison.contract.operations().any(|operation| operation.path.trim_end_matches('/') == collection)
     }
 

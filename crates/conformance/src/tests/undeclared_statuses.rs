@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{compare, document, findings, json_answer, json_response, response, variable};
+use super::{
+    Store, compare, compare_stateful, crud_document, document, error, findings, id_in, json_answer, json_response, rejection,
+    response, sent, variable,
+};
 
 /// Compares a server that answers each valid POST with this status and body. `own` is the only status that the document declares beside
 /// `default`. Returns the findings about responses.
@@ -52,6 +55,13 @@ async fn found_for_unknown(errors: &str, status: u16, body: Value) -> Vec<String
         "/books/{id}": { "parameters": id, "get": { "operationId": "read", "responses": { "200": book, errors: problem } } },
         // Otherwise the server would be a mock that has a resource for each identifier.
         "/films/{id}": { "parameters": id, "get": { "operationId": "film", "responses": { "200": book, "404": problem } } },
+        "/books/{id}/reviews": { "parameters": id, "get": { "operationId": "reviews", "responses": {
+            "200": json_answer(&json!({ "type": "array" })), errors: problem,
+        } } },
+        "/shelves": { "get": { "operationId": "shelves", "responses": { "200": json_answer(&json!({ "type": "array" })) } } },
+        "/shelves/{id}": { "parameters": id, "get": { "operationId": "shelf", "responses": {
+            "200": json_answer(&json!({ "type": "array" })), errors: problem,
+        } } },
         "/greetings/{id}": { "parameters": id, "get": { "operationId": "greet", "responses": { "200": book, errors: problem } } },
     });
     let report = compare(document("books", paths), move |request| {
@@ -60,9 +70,16 @@ async fn found_for_unknown(errors: &str, status: u16, body: Value) -> Vec<String
         match (request.method().as_str(), path.split('/').nth(1).unwrap_or_default(), id) {
             ("POST" | "PUT" | "PATCH" | "DELETE" | "OPTIONS", ..) => json_response(405, &json!({})),
             (_, "books", _) if path == "/books" => json_response(200, &json!([{ "id": 7 }])),
+            (_, "books", _) if path.ends_with("/reviews") => {
+                let is_id = path.split('/').nth(2).and_then(|id| id.parse::<i64>().ok()).is_some_and(|id| id > 0);
+                if is_id { json_response(200, &json!([])) } else { json_response(400, &json!({ "title": "Invalid" })) }
+            }
+            // A list of the books on a shelf, which has none if it doesn't exist.
+            (_, "shelves", _) if path == "/shelves" => json_response(200, &json!([{ "id": 7 }])),
+            (_, "shelves", Some(_)) => json_response(200, &json!([])),
             (_, "books", Some(7)) | (_, "greetings", Some(_)) => json_response(200, &json!({ "id": 7 })),
             (_, "books", Some(_)) => json_response(status, &body),
-            (_, "books" | "greetings", None) if path.split('/').count() == 3 => {
+            (_, "books" | "greetings" | "shelves", None) if path.split('/').count() == 3 => {
                 json_response(400, &json!({ "title": "Invalid" }))
             }
             _ => json_response(404, &json!({ "title": "Unknown" })),
@@ -90,4 +107,31 @@ async fn unknown_resource_is_rejected_with_a_declared_range() {
     ] {
         assert_eq!(found_for_unknown(errors, status, body.clone()).await, expected, "{errors} {status}");
     }
+}
+
+#[tokio::test]
+async fn put_may_create_a_resource_if_only_a_range_is_declared() {
+    let book =
+        json!({ "type": "object", "required": ["title"], "properties": { "title": { "type": "string", "minLength": 1 } } });
+    let mut document = crud_document("/books", &["create", "read", "replace"], &book, json!({ "title": "Ark" }));
+    let responses = document["paths"]["/books/{id}"]["put"]["responses"].as_object_mut().unwrap();
+    responses.shift_remove("400");
+    responses.shift_remove("404");
+    responses.insert("4XX".to_owned(), error());
+    let report = compare_stateful(document, Store::default(), |contract, books, request| {
+        if let Some(rejection) = rejection(contract, request) {
+            return rejection;
+        }
+        match id_in(request).filter(|_| request.method() == "PUT") {
+            Some(id) => {
+                let mut book = sent(request);
+                book["id"] = json!(id);
+                books.resources.insert(id, book.clone());
+                json_response(200, &book)
+            }
+            None => books.respond(request),
+        }
+    });
+    let found = findings(&report.await);
+    assert!(!found.iter().any(|finding| finding.contains("resource.unknown")), "{found:?}");
 }
