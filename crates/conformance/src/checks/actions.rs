@@ -83,7 +83,9 @@ impl OperationRun<'_> {
             200..300 if has_other_state && is_exact => {
                 Some(format!("the action can be repeated after it changed the state: {}", response.status))
             }
-            409 if before == after => Some("the action can't be repeated, but a read shows no effect of it".to_owned()),
+            409 if before == after && is_exact => {
+                Some("the action can't be repeated, but a read shows no effect of it".to_owned())
+            }
             200..300 | 409 => None,
             400..500 if has_other_state && is_exact => Some(format!("the repeated action is answered with {}", response.status)),
             _ => None,
