@@ -118,9 +118,7 @@ impl CompareOptions {
         let is_stopped = stopped.load(Ordering::Relaxed);
         let mut seen = report.operations.iter().flat_map(|operation| &operation.seen);
         let is_key_rejected = report.findings.iter().any(|finding| finding.summary == KEY_REJECTED);
-        if !is_stopped && is_key_rejected && seen.all(|status| *status == 401) {
-            bail!("every operation that was requested rejects the key with 401: see --key");
-        }
+        let is_key_rejected = is_key_rejected && seen.all(|status| *status == 401);
         report.notes.extend(clean_up(&mut comparison).await);
         let remaining = report.notes.join(" ");
         if is_stopped {
@@ -133,6 +131,7 @@ impl CompareOptions {
             report::write(folder, &report)?;
         }
         ensure!(!is_stopped, "it was stopped, and its resources were deleted. {remaining}");
+        ensure!(!is_key_rejected, "every operation that was requested rejects the key with 401: see --key");
         if !report.findings.is_empty() {
             return Ok(report);
         }

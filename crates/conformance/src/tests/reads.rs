@@ -217,4 +217,28 @@ async fn rejected_key_is_one_finding_of_an_operation() {
         let expected = "every operation that was requested rejects the key with 401: see --key";
         assert_eq!(error.as_deref(), is_error.then_some(expected), "{skipped}");
     }
+
+    // What was created without a key is deleted.
+    let document = document(&["create", "remove"]);
+    let (contract, store) = (Contract::new(document.clone()).unwrap(), Arc::new(Mutex::new(Store::default())));
+    let notes = Arc::clone(&store);
+    let address = start(move |request| respond(&contract, &mut notes.lock(), request, "")).await;
+    fs::write(&spec, document.to_string()).unwrap();
+    let arguments = [
+        "compare",
+        "--target",
+        &address,
+        "--spec",
+        spec.to_str().unwrap(),
+        "--key",
+        "wrong",
+        "--skip",
+        "create",
+        "--skip",
+        "remove",
+    ];
+    let contract = Contract::new(document).unwrap().into();
+    let builtin = BuiltinDocument { contract, server: BuiltinServer::default(), whole_currencies: Vec::new() };
+    assert!(Command::parse_from(arguments).options.compare(builtin, &Arc::default(), |_, _| ()).await.is_err());
+    assert!(store.lock().last_id > 0 && store.lock().resources.is_empty());
 }
