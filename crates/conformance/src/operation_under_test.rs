@@ -74,11 +74,30 @@ fn schema_of(document: &Value, content: &Content) -> Value {
     content.schema.as_deref().map_or_else(|| json!({}), |schema| resolve(document, &schema.raw))
 }
 
-/// Returns the examples of a body that its schema allows. The schema of another body than JSON or a form may describe something else.
-fn valid_examples(content: &Content) -> Map<String, Value> {
-    let is_valid = |example: &Value| content.schema.as_ref().is_none_or(|schema| schema.is_valid(example));
-    let examples = content.examples.iter().filter(|(_, example)| !content.is_json() && !example.is_object() || is_valid(example));
-    examples.map(|(name, example)| (name.clone(), example.clone())).collect()
+/// Returns the examples of a body that its schema allows, with generated values instead of properties that it forbids. The schema of
+/// another body than JSON or a form may describe something else.
+fn valid_examples(document: &Value, content: &Content) -> Map<String, Value> {
+    let valid = |example: &Value| match &content.schema {
+        Some(schema) if content.is_json() || example.is_object() => valid_example(document, schema, example),
+        _ => Some(example.clone()),
+    };
+    content.examples.iter().filter_map(|(name, example)| Some((name.clone(), valid(example)?))).collect()
+}
+
+/// Returns an example with generated values instead of missing and invalid properties. `None` if it is invalid in another way.
+fn valid_example(document: &Value, schema: &Schema, example: &Value) -> Option<Value> {
+    let mut valid = example.clone();
+    if !schema.is_valid(example) {
+        let object = valid.as_object_mut()?;
+        for argument in Argument::from_properties(document, schema, example, "") {
+            let is_valid = object.get(&argument.name).map_or(!argument.required, |value| argument.is_valid(value));
+            if !is_valid {
+                let sampler = Sampler::new(document, &argument.schema, Direction::Request).ok()?;
+                object.insert(argument.name, sampler.sample(0).ok()?);
+            }
+        }
+    }
+    schema.is_valid(&valid).then_some(valid)
 }
 
 /// Returns if a schema has alternatives, apart from those of its properties.
@@ -104,7 +123,7 @@ impl<'a> OperationUnderTest<'a> {
         let parameters = spec.parameters.iter().filter_map(|parameter| Argument::from_parameter(document, spec, parameter));
         let fields = |content: &Content| {
             let generate = || Sampler::new(document, &schema_of(document, content), Direction::Request).ok()?.sample(seed).ok();
-            let value = valid_examples(content).values().next().cloned().or_else(generate)?;
+            let value = valid_examples(document, content).values().next().cloned().or_else(generate)?;
             Some(Argument::from_form(document, spec, content, &value))
         };
         let properties = match &json_body {
@@ -150,7 +169,7 @@ impl<'a> OperationUnderTest<'a> {
             request = request.with_header("Content-Type", &body.media_type).with_json(&value);
         }
         if let Some(content) = self.form {
-            let value = match valid_examples(content).values().next() {
+            let value = match valid_examples(&contract.document, content).values().next() {
                 Some(example) => example.clone(),
                 None => generate(&schema_of(&contract.document, content)).context("no body can be generated")?,
             };
@@ -166,7 +185,7 @@ impl<'a> OperationUnderTest<'a> {
     pub fn alternatives(&self, document: &Value, seed: u64) -> Vec<Alternative> {
         let json = self.json_body.as_ref().map(|body| (&body.schema, &body.examples, body.declared.as_ref()));
         let form_schema = self.form.map(|content| schema_of(document, content));
-        let form_examples = self.form.map(valid_examples);
+        let form_examples = self.form.map(|content| valid_examples(document, content));
         let form = || {
             let (form, (schema, examples)) = self.form.zip(form_schema.as_ref().zip(form_examples.as_ref()))?;
             Some((schema, examples, form.schema.as_ref()))
@@ -308,7 +327,7 @@ impl JsonBody {
         let is_declared = content.is_json() && !content.media_type.contains('*');
         Self {
             schema: schema_of(document, content),
-            examples: valid_examples(content),
+            examples: valid_examples(document, content),
             pointer: format!("{}/requestBody/content/{}", operation.pointer, escape(&content.media_type)),
             media_type: if is_declared { content.media_type.clone() } else { "application/json".to_owned() },
             declared: content.schema.clone(),

@@ -400,3 +400,31 @@ async fn only_names_of_subtypes_are_sent_as_discriminators() {
         assert_eq!(found.await, [""; 0]);
     }
 }
+
+#[tokio::test]
+async fn valid_properties_of_an_invalid_example_are_sent() {
+    let schema = json!({ "type": "object", "required": ["author", "title", "year"], "properties": {
+        "author": { "type": "integer" }, "title": { "type": "string", "minLength": 1 }, "year": { "type": "integer", "minimum": 1 },
+    } });
+    let body = json_body(&schema, json!({ "author": 7, "title": "Ark", "year": "long ago" }));
+    let responses = json!({ "201": { "description": "" }, "400": { "description": "" }, "422": { "description": "" } });
+    let paths = json!({ "/books": { "post": { "operationId": "create", "requestBody": body, "responses": responses } } });
+    let contract = Contract::new(document("books", paths.clone())).unwrap();
+    let found = found(document("books", paths), "create ", move |request| {
+        let is_valid = rejection(&contract, request).is_none();
+        let author = &serde_json::from_slice::<Value>(request.body()).unwrap_or_default()["author"];
+        response(
+            if !is_valid {
+                400
+            } else if *author == 7 {
+                201
+            } else {
+                422
+            },
+            String::new(),
+        )
+    });
+    let found: Vec<_> =
+        found.await.into_iter().filter(|finding| finding.contains("request.valid") || finding.contains("document.")).collect();
+    assert!(found.len() == 1 && found[0].starts_with("create document.example: "), "{found:?}");
+}
