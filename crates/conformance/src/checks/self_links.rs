@@ -97,7 +97,7 @@ impl<'a> OperationRun<'a> {
             200 if is_requested || is_example(operation, &body) => None,
             200 => Some(format!("{name} leads to another resource")),
             404 | 410 if !is_present => None,
-            400 | 404 if self.has_guessed_parameter(operation, &exchange.request) => None,
+            400..500 if self.has_guessed_parameter(operation, &exchange.request) => None,
             status => Some(format!("{name} is answered with {status}")),
         };
         let failure = summary

@@ -180,6 +180,28 @@ async fn list_with_a_required_filter_may_lack_a_resource() {
 }
 
 #[tokio::test]
+async fn read_with_a_generated_parameter_may_be_rejected() {
+    let tenant = json!([{ "name": "tenant", "in": "query", "required": true, "schema": { "type": "string", "minLength": 20 } }]);
+    let document = notes(|name, operation| {
+        if name == "read" {
+            operation["parameters"] = tenant.clone();
+            operation["responses"]["422"] = error();
+        }
+    });
+    let report = compare_stateful(document, Store::default(), |contract, notes, request| {
+        let is_read = request.method() == "GET" && id_in(request).is_some() && rejection(contract, request).is_none();
+        let mut response = if is_read { json_response(422, &json!({})) } else { respond(contract, notes, request, "") };
+        if request.method() == "POST" && request.uri().path() == "/notes" && response.status() == 201 {
+            let id = notes.resources.last_key_value().unwrap().0;
+            response.headers_mut().insert("location", format!("/notes/{id}").parse().unwrap());
+        }
+        response
+    });
+    let found = findings(&report.await);
+    assert!(!found.iter().any(|finding| finding.starts_with("create ")), "{found:?}");
+}
+
+#[tokio::test]
 async fn rejected_key_is_one_finding_of_an_operation() {
     let document = |public: &'static [&str]| {
         notes(move |name, operation| {
