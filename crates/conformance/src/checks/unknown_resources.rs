@@ -61,8 +61,11 @@ impl OperationRun<'_> {
         let variable = format!("{{{variable}}}");
         let length = self.operation.spec.path.split('/').take_while(|segment| !segment.contains(&variable)).count() + 1;
         let resource = request.path.split('/').take(length).collect::<Vec<_>>().join("/");
-        let mut reads = [&resource, &request.path].into_iter().filter_map(|path| self.read_request(path, request));
-        let Some(read) = reads.next() else { return true };
+        let paths = [&resource, &request.path];
+        if paths.iter().all(|path| self.find_read_operation(path).is_none()) {
+            return true;
+        }
+        let Some(read) = paths.into_iter().find_map(|path| self.read_request(path, request)) else { return false };
         let response = self.send(&read).await;
         response.is_some_and(|response| [404, 410].contains(&response.status))
     }
