@@ -5,7 +5,6 @@ use http::header::LOCATION;
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
-use super::list_reader::with_query;
 use super::persistence::is_example;
 use crate::argument::{Argument, ArgumentLocation};
 use crate::comparison::Comparison;
@@ -85,10 +84,9 @@ impl<'a> OperationRun<'a> {
         let path = self.document_path(uri).to_owned();
         let (location, query) = path.split_once('?').unwrap_or((&path, ""));
         let Some(mut request) = self.read_request(location, &exchange.request) else { return };
-        let query = form_urlencoded::parse(query.as_bytes()).map(|(name, value)| (name.into_owned(), value.into_owned()));
-        for (name, value) in query {
-            request = with_query(&request, [(name.as_str(), value)].into_iter());
-        }
+        let query: Vec<_> = form_urlencoded::parse(query.as_bytes()).into_owned().collect();
+        request.query.retain(|(name, _)| !query.iter().any(|(other, _)| other == name));
+        request.query.extend(query);
         let Some(response) = self.send_as_owner(&request).await else { return };
         let body = response.json();
         let is_requested = body["self"].as_str().is_none_or(|found| is_same_resource(found, &path));

@@ -428,3 +428,17 @@ async fn valid_properties_of_an_invalid_example_are_sent() {
         found.await.into_iter().filter(|finding| finding.contains("request.valid") || finding.contains("document.")).collect();
     assert!(found.len() == 1 && found[0].starts_with("create document.example: "), "{found:?}");
 }
+
+#[tokio::test]
+async fn self_link_may_repeat_a_parameter() {
+    let tag = json!([{ "name": "tag", "in": "query", "required": true, "schema": { "type": "array", "items": { "type": "string" } }, "example": ["c"] }]);
+    let list = json!({ "type": "object", "properties": { "self": { "type": "string" } } });
+    let paths =
+        json!({ "/notes": { "get": { "operationId": "list", "parameters": tag, "responses": { "200": json_answer(&list) } } } });
+    let found = found(document("notes", paths), "self.resolves", |request| {
+        let query = request.uri().query().unwrap_or_default();
+        let path = if query == "tag=a&tag=b" { "/notes?tag=a&tag=b" } else { "/notes?tag=a" };
+        json_response(200, &json!({ "self": if query == "tag=c" { "/notes?tag=a&tag=b" } else { path } }))
+    });
+    assert_eq!(found.await, [""; 0]);
+}
