@@ -38,10 +38,10 @@ pub fn restricted(branch: &Value) -> Option<(&Value, Vec<String>)> {
     Some((subtype, names_of(names)?)).filter(|_| is_restriction)
 }
 
-/// Returns the names that a branch of [`add_branches`] excludes, because they are those of other branches.
-pub fn other_than(branch: &Value) -> Option<Vec<String>> {
-    let names = branch.get("not")?;
-    names_of(names).filter(|_| names.as_object().is_some_and(|names| names.keys().eq(["required", "properties"])))
+/// Returns if [`add_branches`] has added a branch for the values that have the names of no other branch.
+pub fn excludes_names(branch: &Value) -> bool {
+    let Some(names) = branch.get("not") else { return false };
+    names_of(names).is_some() && names.as_object().is_some_and(|names| names.keys().eq(["required", "properties"]))
 }
 
 /// Returns the name that a discriminator has for a branch if no mapping has another one, and the reference of the branch.

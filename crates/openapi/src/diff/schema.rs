@@ -306,9 +306,10 @@ impl<'a> Comparison<'a> {
             self.report(impact, place, format!("{keyword} has {} instead of {} branches", new.len(), old.len()));
             return;
         }
-        let (old, new) = &match (has_names(old), has_names(new)) {
-            (false, true) | (true, false) => (without_implied_names(old), without_implied_names(new)),
-            _ => (old.to_vec(), new.to_vec()),
+        let (old, new) = without_other_names(old, new);
+        let (old, new) = &match (has_names(&old), has_names(&new)) {
+            (false, true) | (true, false) => (without_implied_names(&old), without_implied_names(&new)),
+            _ => (old, new),
         };
         // Another part of `allOf` excludes values; another alternative allows more.
         let (wider, narrower) = (sent.widened(), sent.narrowed());
@@ -344,6 +345,16 @@ fn pair_branches<'a>(old: &[&'a Value], new: &[&'a Value]) -> Vec<(Option<&'a Va
     pairs
 }
 
+/// Returns old and new branches without those for the names of no subtype, if both have one. They follow from the other branches.
+fn without_other_names<'a>(old: &[&'a Value], new: &[&'a Value]) -> (Vec<&'a Value>, Vec<&'a Value>) {
+    let without = |branches: &[&'a Value]| -> Vec<&'a Value> {
+        branches.iter().copied().filter(|branch| !subtypes::excludes_names(branch)).collect()
+    };
+    let (old_named, new_named) = (without(old), without(new));
+    let both_exclude = old_named.len() < old.len() && new_named.len() < new.len();
+    if both_exclude { (old_named, new_named) } else { (old.to_vec(), new.to_vec()) }
+}
+
 /// Returns whether a discriminator has restricted one of the branches to its names.
 fn has_names(branches: &[&Value]) -> bool {
     branches.iter().any(|branch| subtypes::restricted(branch).is_some())
@@ -351,12 +362,8 @@ fn has_names(branches: &[&Value]) -> bool {
 
 /// Returns the branches without the restriction to the name that a discriminator has for them even without a mapping.
 fn without_implied_names<'a>(branches: &[&'a Value]) -> Vec<&'a Value> {
-    let implied: Vec<&str> = branches.iter().filter_map(|branch| Some(subtypes::implied_name(branch)?.0)).collect();
-    let without = |branch: &&'a Value| match (subtypes::restricted(branch), subtypes::other_than(branch)) {
-        (Some((subtype, names)), _) if names.iter().all(|name| Some(name.as_str()) == component_name(subtype).as_deref()) => {
-            subtype
-        }
-        (_, Some(names)) if names.iter().all(|name| implied.contains(&name.as_str())) => &Value::Bool(true),
+    let without = |branch: &&'a Value| match subtypes::restricted(branch) {
+        Some((subtype, names)) if names.iter().all(|name| Some(name.as_str()) == component_name(subtype).as_deref()) => subtype,
         _ => *branch,
     };
     branches.iter().map(without).collect()

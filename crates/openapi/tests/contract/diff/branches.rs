@@ -63,6 +63,38 @@ fn new_mappings_of_discriminators_belong_to_new_branches() {
 }
 
 #[test]
+fn new_subtypes_of_a_base_are_new_branches() {
+    let base = |names: &[&str], has_mapping: bool| {
+        let mut animal = json!({ "type": "object", "required": ["kind"], "properties": { "kind": { "type": "string" } } });
+        animal["discriminator"] = json!({ "propertyName": "kind" });
+        let subtype =
+            json!({ "allOf": [{ "$ref": "#/components/schemas/Animal" }, { "properties": { "age": { "type": "integer" } } }] });
+        let mut schemas = json!({});
+        for name in names {
+            schemas[name] = subtype.clone();
+            if has_mapping {
+                animal["discriminator"]["mapping"][name] = json!(name);
+            }
+        }
+        schemas["Animal"] = animal;
+        json!({ "components": { "schemas": schemas } })
+    };
+    let schema = || json!({ "$ref": "#/components/schemas/Animal" });
+    for has_mapping in [false, true] {
+        let [one, two] = [&["Cat"][..], &["Cat", "Dog"]].map(|names| base(names, has_mapping));
+        let request = |schemas: &Value| document(operation(schema(), json!({})), schemas.clone());
+        let texts = ["Animal: the branch Dog of anyOf was added", "Animal: the mapping of Dog was added"];
+        let sorted = |mut changes: Vec<_>| {
+            changes.sort_by(|(_, one): &(_, String), (_, other)| one.cmp(other));
+            changes
+        };
+        assert_eq!(sorted(changes(request(&one), request(&two))), texts.map(non_breaking));
+        let response = |schemas: &Value| document(operation(json!({}), schema()), schemas.clone());
+        assert_eq!(sorted(changes(response(&one), response(&two))), texts.map(breaking));
+    }
+}
+
+#[test]
 fn implied_names_of_discriminators_may_be_written_out() {
     let discriminator = |mapping: Value| match mapping {
         Value::Null => json!({ "propertyName": "kind" }),
