@@ -1,5 +1,6 @@
 //! Servers whose reads need other parameters or credentials than the changes, or the same ones.
 
+use std::collections::HashSet;
 use std::fs;
 use std::sync::Arc;
 
@@ -199,6 +200,45 @@ async fn read_with_a_generated_parameter_may_be_rejected() {
     });
     let found = findings(&report.await);
     assert!(!found.iter().any(|finding| finding.starts_with("create ")), "{found:?}");
+}
+
+#[tokio::test]
+async fn repeated_action_may_be_rejected_for_another_reason_with_a_declared_range() {
+    for (status, is_found) in [("409", true), ("4XX", false)] {
+        let document = notes(|name, operation| {
+            if name == "close" {
+                operation["responses"].as_object_mut().unwrap().shift_remove("409");
+                operation["responses"][status] = error();
+            }
+        });
+        let state = (Store::default(), HashSet::new());
+        let report = compare_stateful(document, state, |contract, (notes, closed), request| {
+            let path = request.uri().path();
+            let is_valid = path.ends_with("/closings") && rejection(contract, request).is_none();
+            let note = path.split('/').nth(2).and_then(|id| notes.resources.get(&id.parse().ok()?));
+            match note.filter(|_| is_valid) {
+                Some(note) => json_response(if closed.insert(path.to_owned()) { 200 } else { 409 }, note),
+                None => respond(contract, notes, request, ""),
+            }
+        });
+        let found = findings(&report.await);
+        assert_eq!(found.iter().any(|finding| finding.contains("can't be repeated")), is_found, "{status}: {found:?}");
+    }
+}
+
+#[tokio::test]
+async fn unknown_resource_is_not_changed_without_a_read() {
+    for (max_length, is_checked) in [(20, true), (1, false)] {
+        let tenant = json!([{ "name": "tenant", "in": "query", "required": true, "schema": { "type": "string", "minLength": 2, "maxLength": max_length } }]);
+        let document = notes(|name, operation| {
+            if name == "read" {
+                operation["parameters"] = tenant.clone();
+            }
+        });
+        let report = compare(document, "").await;
+        let checks = &report.operation("replace").unwrap().checks;
+        assert_eq!(checks.contains_key(&Check::UnknownResource), is_checked, "{max_length}");
+    }
 }
 
 #[tokio::test]
