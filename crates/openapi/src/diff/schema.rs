@@ -306,7 +306,10 @@ impl<'a> Comparison<'a> {
             self.report(impact, place, format!("{keyword} has {} instead of {} branches", new.len(), old.len()));
             return;
         }
-        let (old, new) = without_other_names(old, new);
+        let (old, new) = match keyword {
+            "anyOf" => without_other_names(old, new),
+            _ => (old.to_vec(), new.to_vec()),
+        };
         let (old, new) = &match (has_names(&old), has_names(&new)) {
             (false, true) | (true, false) => (without_implied_names(&old), without_implied_names(&new)),
             _ => (old, new),
