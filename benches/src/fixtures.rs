@@ -38,6 +38,8 @@ pub const FIRST_SECTION_ID: i64 = 14_200_000_000_000;
 
 /// First identifier of the paid orders.
 pub const FIRST_ORDER_ID: i64 = 15_000_000_000_000;
+/// First identifier of the tickets that can be admitted.
+pub const FIRST_TICKET_ID: i64 = 15_200_000_000_000;
 
 /// A buyer's account.
 #[derive(Debug, Clone)]

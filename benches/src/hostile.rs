@@ -20,14 +20,14 @@ use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::{sleep, timeout};
 
 use crate::database::{Database, DatabaseKind};
-use crate::fixtures::{self, Buyer, EVENTS, Fixtures};
+use crate::fixtures::{self, Buyer, EVENTS, FIRST_ORDER_ID, FIRST_TICKET_ID, Fixtures};
 use crate::load::{Load, LoadRequest, RequestSource, run_load};
 use crate::server::{self, Server};
 
 /// Upper bound of the other client's 99th percentile.
 const MAX_P99: Duration = Duration::from_millis(200);
 /// Upper bound of the server's memory in MiB.
-const MAX_MEBIBYTES: f64 = 200.0;
+const MAX_MEBIBYTES: f64 = 250.0;
 /// Requests per second of the other client, below the default rate limit of its keys together.
 const RATE: f64 = 40.0;
 /// Number of keys of the other client.
@@ -65,6 +65,10 @@ pub struct HostileOptions {
 /// A kind of attack.
 #[derive(Debug, Clone, Copy)]
 enum Attack {
+    /// Requests for the PDF of an order with 50 tickets.
+    TicketDocuments,
+    /// Requests for a QR code of the largest size.
+    QrCodes,
     /// Uploads that send most of a large body and then nothing.
     Uploads,
     /// Requests for large pages.
@@ -78,7 +82,9 @@ enum Attack {
 }
 
 /// The attacks with their numbers of connections. Together less than the usual limit of open files, which is 1024.
-const ATTACKS: [(Attack, usize); 5] = [
+const ATTACKS: [(Attack, usize); 7] = [
+    (Attack::TicketDocuments, 32),
+    (Attack::QrCodes, 16),
     (Attack::Uploads, 300),
     (Attack::LargePages, 16),
     (Attack::SlowReaders, 50),
@@ -130,8 +136,8 @@ pub async fn run(options: &HostileOptions) -> anyhow::Result<bool> {
             let error = counts.connect_error.lock();
             writeln!(missing, "{attack:?}: only {opened} of {connections} connections were opened; the last error: {error:?}")?;
         }
-        if matches!(attack, Attack::LargePages) && responses == 0 {
-            writeln!(missing, "{attack:?}: no client has read its pages")?;
+        if matches!(attack, Attack::TicketDocuments | Attack::QrCodes | Attack::LargePages) && responses == 0 {
+            writeln!(missing, "{attack:?}: no client has read its responses")?;
         }
     }
     let failures: u64 = measurement.others.values().sum();
@@ -149,18 +155,22 @@ pub async fn run(options: &HostileOptions) -> anyhow::Result<bool> {
     Ok(p99 <= MAX_P99 && mebibytes <= MAX_MEBIBYTES && failures == 0 && missing.is_empty())
 }
 
-/// Creates the test data with events that are as large as possible.
+/// Creates the test data with events that are as large as possible, and orders with 50 tickets.
 async fn create_fixtures(program: &Path, database: &Database) -> anyhow::Result<Fixtures> {
     const INSERT: &str = "with recursive g (n) as (select cast($1 as bigint) union all select n + 1 from g where n < $2)
         insert into sections (id, event_id, name, description, base_price, capacity, sold, reserved, sales_start, sales_end, active)
         select 14300000000000 + n, 14100000000000 + n / 100, 'Part ' || n, $3, 5000, 10, 0, 0, sales_start, sales_end, active
         from g, sections where sections.id = 14200000000000 and n % 100 > 0";
+    // The tickets to admit belong to the first 1000 orders, and most of them to other buyers.
+    const OWN: &str = "update tickets set owner_id = (select account_id from orders o where o.id = order_id)
+        where id between $1 and $1 + 49999 and (id - $1) % 1000 <= 100";
     let fixtures = Fixtures::create(program, &database.url, database.folder.path(), 1000, EVENTS).await?;
     let db = Db::open(&database.url).await?;
     let insert = async {
         let mut tx = db.begin().await?;
         let description = "x".repeat(DESCRIPTION_BYTES);
         tx.query(INSERT).bind(0_i64).bind(LARGE_EVENTS * 100 - 1).bind(description).execute().await?;
+        tx.query(OWN).bind(FIRST_TICKET_ID).execute().await?;
         tx.commit().await
     };
     insert.await.map_err(fixtures::database_error)?;
@@ -199,7 +209,7 @@ fn attack(address: SocketAddr, buyers: Vec<Buyer>, counts: Vec<Arc<Counts>>) -> 
                         _ => &buyers[number].key,
                     };
                     let from = Ipv4Addr::new(127, 0, 1, (number / CONNECTIONS_OF_ADDRESS) as u8);
-                    tokio::spawn(repeat(attack, address, from, Arc::clone(key), Arc::clone(&counts)));
+                    tokio::spawn(repeat((attack, number as i64), address, from, Arc::clone(key), Arc::clone(&counts)));
                 }
             }
             std::future::pending::<()>().await;
@@ -208,13 +218,13 @@ fn attack(address: SocketAddr, buyers: Vec<Buyer>, counts: Vec<Arc<Counts>>) -> 
     Ok(())
 }
 
-/// Repeats an attack on new connections.
-async fn repeat(attack: Attack, address: SocketAddr, from: Ipv4Addr, key: Arc<str>, counts: Arc<Counts>) {
+/// Repeats the attack of a client, the one with this number, on new connections.
+async fn repeat((attack, number): (Attack, i64), address: SocketAddr, from: Ipv4Addr, key: Arc<str>, counts: Arc<Counts>) {
     loop {
         match connect(attack, address, from).await {
             Ok(mut connection) => {
                 counts.opened.fetch_add(1, Ordering::Relaxed);
-                if let Ok(true) = attempt(attack, &mut connection, &key).await {
+                if let Ok(true) = attempt(attack, number, &mut connection, &key).await {
                     counts.responses.fetch_add(1, Ordering::Relaxed);
                 }
                 counts.closed.fetch_add(1, Ordering::Relaxed);
@@ -234,12 +244,25 @@ async fn connect(attack: Attack, address: SocketAddr, from: Ipv4Addr) -> std::io
     socket.connect(address).await
 }
 
-/// Attacks on one connection until the server closes it. Returns whether there was a response.
-async fn attempt(attack: Attack, connection: &mut TcpStream, key: &str) -> anyhow::Result<bool> {
+/// Attacks on one connection until the server closes it. Returns whether there was a response; of tickets, one that shows them.
+async fn attempt(attack: Attack, number: i64, connection: &mut TcpStream, key: &str) -> anyhow::Result<bool> {
     let head = format!("Host: x\r\nX-API-Key: {key}\r\nX-Client-Version: 3.0.0\r\n");
     let list = |page: usize| format!("GET /published-events?records=100&page={page} HTTP/1.1\r\n{head}\r\n");
     let mut buffer = vec![0; 64 * 1024];
     match attack {
+        Attack::TicketDocuments | Attack::QrCodes => {
+            let path = match attack {
+                Attack::TicketDocuments => format!("/orders/{}/tickets.pdf", FIRST_ORDER_ID + number),
+                _ => format!("/tickets/{}/code/png?size=1000", FIRST_TICKET_ID + number),
+            };
+            let request = format!("GET {path} HTTP/1.1\r\n{head}");
+            let last = format!("{request}Connection: close\r\n\r\n");
+            connection.write_all([format!("{request}\r\n").repeat(9), last].concat().as_bytes()).await?;
+            let length = connection.read(&mut buffer).await?;
+            let is_success = buffer[..length].starts_with(b"HTTP/1.1 200");
+            while connection.read(&mut buffer).await? > 0 {}
+            Ok(is_success)
+        }
         Attack::Uploads => {
             let head = format!(
                 "POST /events HTTP/1.1\r\n{head}Content-Type: application/json\r\nContent-Length: {UPLOAD_BYTES}\r\n\r\n"
