@@ -74,9 +74,9 @@ fn add_unknown(given: &Value, parsed: &Value, prefix: &str, unknown: &mut Vec<St
 /// Returns an error if the body can't be read.
 fn read_body(source: &Path) -> io::Result<String> {
     match source.to_str() {
-        Some("-") => read(io::stdin().take(MAXIMUM_BYTES)),
+        Some("-") => io::read_to_string(io::stdin().take(MAXIMUM_BYTES)),
         Some(text) => match text.strip_prefix('@') {
-            Some(file) => read_file(file),
+            Some(file) => read_file(file, io::read_to_string),
             None => Ok(text.to_owned()),
         },
         None => Err(io::Error::new(io::ErrorKind::InvalidInput, "the body is not UTF-8")),
@@ -132,8 +132,7 @@ pub fn parse_password(source: &str) -> Result<String, String> {
 pub fn parse_image(source: &str) -> Result<String, String> {
     let Some(file) = source.strip_prefix('@') else { return Ok(source.to_owned()) };
     let mut image = Vec::new();
-    let read = File::open(file).and_then(|content| content.take(MAXIMUM_BYTES).read_to_end(&mut image));
-    read.map_err(|error| format!("{file}: {error}"))?;
+    read_file(file, |mut content| content.read_to_end(&mut image)).map_err(|error| error.to_string())?;
     Ok(BASE64_STANDARD.encode(image))
 }
 
@@ -155,18 +154,13 @@ pub fn read_secret(name: &str) -> io::Result<String> {
 /// # Errors
 /// Returns an error if the file can't be read.
 pub fn read_secret_file(file: &str) -> io::Result<String> {
-    Ok(read_file(file)?.lines().next().unwrap_or_default().to_owned())
+    Ok(read_file(file, io::read_to_string)?.lines().next().unwrap_or_default().to_owned())
 }
 
-fn read_file(file: &str) -> io::Result<String> {
+/// Reads a file, whose name an error begins with.
+fn read_file<T>(file: &str, read: impl FnOnce(Take<File>) -> io::Result<T>) -> io::Result<T> {
     let named = |error: io::Error| io::Error::new(error.kind(), format!("{file}: {error}"));
     read(File::open(file).map_err(named)?.take(MAXIMUM_BYTES)).map_err(named)
-}
-
-fn read(mut source: Take<impl Read>) -> io::Result<String> {
-    let mut text = String::new();
-    source.read_to_string(&mut text)?;
-    Ok(text)
 }
 
 #[cfg(test)]
