@@ -65,7 +65,7 @@ fn planted() -> Vec<(String, Edit, Impact, &'static str)> {
         (TIME.to_owned(), Set("security", json!([])), NonBreaking, "GET /time"),
         (format!("{TIME}/x-scopes"), Pop, Breaking, "GET /time"),
         ("/paths/~1accounts/get/x-scopes".to_owned(), Push(json!("customer")), NonBreaking, "GET /accounts"),
-        ("/paths/~1media~1{image}/get".to_owned(), Set("security", json!([{ "ApiKey": [] }])), Breaking, "GET /media/{image}"),
+        ("/paths/~1media~1{image}/get".to_owned(), Set("security", json!([{ "SessionKey": [] }])), Breaking, "GET /media/{image}"),
         // Parameters.
         (format!("{TIME}/parameters"), Push(parameter("zone")), NonBreaking, "GET /time"),
         (format!("{TIME}/parameters"), Push(required), Breaking, "GET /time"),
@@ -145,7 +145,7 @@ fn same_document_has_no_changes() {
 
 #[test]
 fn name_of_security_scheme_has_no_meaning() {
-    let text = CONTRACT.document.to_string().replace("ApiKey", "OtherKey");
+    let text = CONTRACT.document.to_string().replace("SessionKey", "OtherKey");
     let changes = diff(&CONTRACT.document, &serde_json::from_str(&text).unwrap());
     assert_eq!(changes.iter().filter(|change| change.impact != Prose).collect::<Vec<_>>(), Vec::<&Change>::new());
 }

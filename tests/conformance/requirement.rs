@@ -56,8 +56,8 @@ const OPEN: [&str; 3] = ["media_icon_get", "media_image_get", "ticket_key_list"]
 fn every_protected_operation_requires_api_key() {
     let document = boxoffice::contract::load().unwrap().document.clone();
     let schemes = document["components"]["securitySchemes"].as_object().unwrap();
-    assert_eq!(schemes.keys().collect::<Vec<_>>(), ["ApiKey"]);
-    let scheme = &schemes["ApiKey"];
+    assert_eq!(schemes.keys().collect::<Vec<_>>(), ["SessionKey"]);
+    let scheme = &schemes["SessionKey"];
     assert_eq!((&scheme["type"], &scheme["in"], &scheme["name"]), (&json!("apiKey"), &json!("header"), &json!("X-API-Key")));
 
     let mut requested = 0;
@@ -65,7 +65,7 @@ fn every_protected_operation_requires_api_key() {
         for operation in METHODS.iter().filter_map(|method| item.get(method)) {
             let security = operation.get("security").unwrap_or(&document["security"]);
             let is_open = OPEN.iter().any(|open| operation["operationId"] == *open);
-            let expected = if is_open { json!([]) } else { json!([{ "ApiKey": [] }]) };
+            let expected = if is_open { json!([]) } else { json!([{ "SessionKey": [] }]) };
             assert_eq!(security, &expected, "{}", operation["operationId"]);
             requested += 1;
         }

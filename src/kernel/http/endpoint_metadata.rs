@@ -116,7 +116,7 @@ impl EndpointMetadata {
     pub fn describe(&self, operation: &mut Value, own_codes: &[Code], is_conditional: bool, error_responses: &Value) {
         let codes = self.codes(operation, own_codes, is_conditional);
         // The scheme's name in the contract. `tests/conformance/requirement.rs` checks that it is the header `X-API-Key`.
-        operation["security"] = if self.needs_key() { json!([{ "ApiKey": [] }]) } else { json!([]) };
+        operation["security"] = if self.needs_key() { json!([{ "SessionKey": [] }]) } else { json!([]) };
         let mut parameters = operation["parameters"].as_array().cloned().unwrap_or_default();
         parameters.extend(self.parameters(is_conditional));
         operation["parameters"] = parameters.into();

@@ -38,7 +38,7 @@ pub fn server() -> Value {
         ("/tree", "get", &["500"]),
     ] {
         let operation = &mut openapi["paths"][path][method];
-        operation["security"] = if path.starts_with("/media") { json!([]) } else { json!([{"ApiKey": []}]) };
+        operation["security"] = if path.starts_with("/media") { json!([]) } else { json!([{"SessionKey": []}]) };
         let responses = operation["responses"].as_object_mut().expect("responses");
         let error = responses.remove("4XX").and_then(|_| responses.remove("5XX")).expect("a response to errors");
         responses.extend(statuses.iter().map(|status| ((*status).to_owned(), error.clone())));
