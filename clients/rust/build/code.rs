@@ -1,12 +1,9 @@
-//! Generates the client from the contract, after simplifying the document for progenitor.
+//! Completes the generated code with what progenitor doesn't generate.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
-use std::{env, fs};
 
-use progenitor_impl::{GenerationSettings, Generator, InterfaceStyle, TagStyle};
 use quote::{ToTokens, quote};
-use serde_json::{Value, json};
+use serde_json::Value;
 use syn::punctuated::Punctuated;
 use syn::visit_mut::{self, VisitMut};
 use syn::{
@@ -14,103 +11,20 @@ use syn::{
     PathSegment, ReturnType, Stmt, Token, Type, parse_quote,
 };
 
-fn main() {
-    let source = "openapi.yaml";
-    println!("cargo::rerun-if-changed={source}");
-    let text = fs::read_to_string(source).expect("openapi.yaml can be read");
-    let mut document: Value = serde_yaml_ng::from_str(&text).expect("openapi.yaml is YAML");
-    for item in document["paths"].as_object_mut().into_iter().flat_map(|paths| paths.values_mut()) {
-        for operation in item.as_object_mut().into_iter().flat_map(|item| item.values_mut()) {
-            simplify(operation);
-        }
-    }
-    remove_constraints(&mut document);
-    enumerate_known_values(&mut document);
-    share_lists(&mut document);
-    remove_nullable(&mut document);
-    let folder = env::var("OUT_DIR").expect("cargo names a folder for what is built");
-    let simplified = PathBuf::from(&folder).join("document.json");
-    fs::write(&simplified, document.to_string()).expect("the build folder can be written");
-    println!("cargo::metadata=document={}", simplified.display());
-    let clearable = clearable_properties(&document);
-    let secrets = secrets(&document);
-    let error_catalogue = document["components"]["schemas"]["ErrorCode"]["x-error-catalogue"].clone();
-    let blank_values = blank_values(&document);
-    let document = serde_json::from_value(document).expect("openapi.yaml is OpenAPI 3.0");
-    let mut settings = GenerationSettings::default();
-    settings.with_interface(InterfaceStyle::Builder).with_tag(TagStyle::Merged).with_derive("PartialEq");
-    // Every client contains a retry policy.
-    settings.with_inner_type(syn::parse_quote!(crate::RetryPolicy));
-    let tokens = Generator::new(&settings).generate_tokens(&document).expect("the contract can be generated from");
-    let mut file: syn::File = syn::parse2(tokens).expect("what is generated is Rust");
-    accept_unknown_values(&mut file);
-    name_blank_values(&mut file, &blank_values);
-    describe_error_codes(&mut file, &error_catalogue);
-    allow_additions(&mut file);
-    clear_by_null(&mut file, &clearable);
-    check_error_responses(&mut file);
-    implement_lists(&mut file);
-    hide_secrets(&mut file, &secrets);
-    CheckIdentifiers.visit_file_mut(&mut file);
-    hide_constructors(&mut file);
-    let code = prettyplease::unparse(&file);
-    fs::write(PathBuf::from(&folder).join("generated.rs"), code).expect("the build folder can be written");
-}
+use crate::document::{blank_values, clearable_properties, secrets};
 
-/// Turns lists of known values into enumerations. [`accept_unknown_values`] makes them accept other values.
-fn enumerate_known_values(value: &mut Value) {
-    if let Some(values) = value.as_object_mut().and_then(|schema| schema.remove("x-extensible-enum")) {
-        value["enum"] = values;
-    }
-    match value {
-        Value::Object(object) => object.values_mut().for_each(enumerate_known_values),
-        Value::Array(items) => items.iter_mut().for_each(enumerate_known_values),
-        _ => {}
-    }
-}
-
-/// Replaces each list for requests (`OrderStatusInput`) by the equal list for responses (`OrderStatus`), so that a caller can send a
-/// value that it has received.
-fn share_lists(document: &mut Value) {
-    let schemas = document["components"]["schemas"].as_object().expect("the contract has schemas");
-    let is_shared = |(input, schema): &(&String, &Value)| {
-        let name = input.strip_suffix("Input").and_then(|name| schemas.get(name));
-        name.is_some_and(|received| received.get("enum").is_some() && received["enum"] == schema["enum"])
-    };
-    let shared: BTreeSet<_> = schemas.iter().filter(is_shared).map(|(name, _)| name.clone()).collect();
-    document["components"]["schemas"]
-        .as_object_mut()
-        .into_iter()
-        .for_each(|schemas| schemas.retain(|name, _| !shared.contains(name)));
-    replace_references(document, &shared);
-}
-
-/// Removes `nullable` from the schemas that are only optional properties, whose `Option` accepts a null anyway. progenitor would add
-/// another `Option`.
-fn remove_nullable(document: &mut Value) {
-    let schemas = document["components"]["schemas"].as_object_mut().expect("the contract has schemas");
-    let required = schemas.values().flat_map(|schema| {
-        let names = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
-        names.filter_map(|name| schema["properties"][name]["$ref"].as_str()?.rsplit('/').next())
-    });
-    let required: BTreeSet<String> = required.map(str::to_owned).collect();
-    for (_, schema) in schemas.iter_mut().filter(|(name, _)| !required.contains(*name)) {
-        schema.as_object_mut().and_then(|schema| schema.remove("nullable"));
-    }
-}
-
-fn replace_references(value: &mut Value, shared: &BTreeSet<String>) {
-    match value {
-        Value::Object(object) => object.values_mut().for_each(|value| replace_references(value, shared)),
-        Value::Array(items) => items.iter_mut().for_each(|value| replace_references(value, shared)),
-        Value::String(text) => {
-            let name = text.strip_prefix("#/components/schemas/").filter(|name| shared.contains(*name));
-            if let Some(name) = name.and_then(|_| text.strip_suffix("Input")) {
-                *value = name.into();
-            }
-        }
-        _ => {}
-    }
+/// Completes the code that was generated from this document.
+pub fn complete(file: &mut syn::File, document: &Value) {
+    accept_unknown_values(file);
+    name_blank_values(file, &blank_values(document));
+    describe_error_codes(file, &document["components"]["schemas"]["ErrorCode"]["x-error-catalogue"]);
+    allow_additions(file);
+    clear_by_null(file, &clearable_properties(document));
+    check_error_responses(file);
+    implement_lists(file);
+    hide_secrets(file, &secrets(document));
+    CheckIdentifiers.visit_file_mut(file);
+    hide_constructors(file);
 }
 
 /// Adds a variant for other values to every enumeration of texts: later versions of the server may send values that the contract
@@ -146,16 +60,6 @@ fn accept_unknown_values(file: &mut syn::File) {
             variants.arms.push(parse_quote!(Self::#other(value) => f.write_str(value),));
         }
     }
-}
-
-/// Returns the names that the contract gives to the value `""`, by list of values.
-fn blank_values(document: &Value) -> BTreeMap<String, String> {
-    let schemas = document["components"]["schemas"].as_object().into_iter().flatten();
-    let blank = schemas.filter_map(|(name, schema)| {
-        let position = schema["enum"].as_array()?.iter().position(|value| value == "")?;
-        Some((name.clone(), schema["x-enum-varnames"][position].as_str().expect("the value \"\" has a name").to_owned()))
-    });
-    blank.collect()
 }
 
 /// Renames the variants of the value `""`, which progenitor names `X`.
@@ -219,16 +123,6 @@ fn allow_additions(file: &mut syn::File) {
             _ => {}
         }
     }
-}
-
-/// Returns the properties that a null clears, by schema.
-fn clearable_properties(document: &Value) -> BTreeMap<String, Vec<String>> {
-    let schemas = document["components"]["schemas"].as_object().into_iter().flatten();
-    let clearable = schemas.filter_map(|(name, schema)| {
-        let properties = schema.get("x-cleared-by-null")?.as_array()?;
-        Some((name.clone(), properties.iter().filter_map(Value::as_str).map(str::to_owned).collect()))
-    });
-    clearable.collect()
 }
 
 /// Changes the types of properties that a null clears from `Option<T>`, which can't be a null in a request, to `Change<T>`.
@@ -358,72 +252,6 @@ fn implement_lists(file: &mut syn::File) {
     }
 }
 
-/// Returns the fields whose values must not be logged, each with its type: passwords, and what the operations that are `x-secret` send
-/// and return, which are keys, codes, and the identifiers of mailed codes.
-fn secrets(document: &Value) -> BTreeSet<(String, String)> {
-    let mut secrets = BTreeSet::new();
-    let mut add = |of: &str, field: &str| _ = secrets.insert((of.to_owned(), field.to_owned()));
-    let schemas = &document["components"]["schemas"];
-    for (name, schema) in schemas.as_object().into_iter().flatten() {
-        properties(schema).filter(|(_, property)| property["format"] == "password").for_each(|(property, _)| add(name, property));
-    }
-    let paths = document["paths"].as_object().into_iter().flat_map(|paths| paths.values());
-    let operations = paths.flat_map(|item| item.as_object().into_iter().flat_map(|item| item.values()));
-    for operation in operations.filter(|operation| operation["x-secret"] == true) {
-        let parameters = operation["parameters"].as_array().into_iter().flatten().map(|parameter| resolve(document, parameter));
-        let names =
-            parameters.filter(|parameter| parameter["x-secret"] == true).filter_map(|parameter| parameter["name"].as_str());
-        let names: Vec<_> = names.collect();
-        let id = operation["operationId"].as_str().expect("an operationId is a text");
-        names.iter().for_each(|name| add(&type_name(id), name));
-        let mut exchanged = BTreeSet::new();
-        add_schemas(document, &operation["requestBody"], &mut exchanged);
-        let responses = operation["responses"].as_object().into_iter().flatten();
-        for (_, response) in responses.filter(|(status, _)| status.starts_with('2')) {
-            add_schemas(document, response, &mut exchanged);
-        }
-        for name in exchanged {
-            for (property, schema) in properties(&schemas[&name]) {
-                match property.as_str() {
-                    "key" | "code" if schema["type"] == "string" => add(&name, property),
-                    // It ends with the identifier.
-                    "self" if !names.is_empty() => add(&name, "self_"),
-                    _ => {}
-                }
-            }
-        }
-    }
-    secrets
-}
-
-fn properties(schema: &Value) -> impl Iterator<Item = (&String, &Value)> {
-    schema["properties"].as_object().into_iter().flatten()
-}
-
-/// Returns the name of an operation's type: `OrderCreate` for `order_create`.
-fn type_name(operation: &str) -> String {
-    operation.split('_').map(|word| word[..1].to_uppercase() + &word[1..]).collect()
-}
-
-/// Returns what a reference points to, or the node itself.
-fn resolve<'a>(document: &'a Value, node: &'a Value) -> &'a Value {
-    let target = node["$ref"].as_str().and_then(|reference| reference.strip_prefix('#'));
-    target.map_or(node, |target| document.pointer(target).expect("references lead to something"))
-}
-
-/// Adds the names of the schemas that a node refers to.
-fn add_schemas(document: &Value, node: &Value, names: &mut BTreeSet<String>) {
-    let schema = node["$ref"].as_str().and_then(|reference| reference.strip_prefix("#/components/schemas/"));
-    if schema.is_some_and(|name| !names.insert(name.to_owned())) {
-        return;
-    }
-    match resolve(document, node) {
-        Value::Object(object) => object.values().for_each(|value| add_schemas(document, value, names)),
-        Value::Array(items) => items.iter().for_each(|value| add_schemas(document, value, names)),
-        _ => {}
-    }
-}
-
 /// Replaces the derived `Debug` of types with secrets, and of the builders for them, by one that doesn't show them.
 fn hide_secrets(file: &mut syn::File, secrets: &BTreeSet<(String, String)>) {
     let mut hidden = BTreeSet::new();
@@ -539,47 +367,5 @@ fn remove_traits(attributes: &mut [Attribute], names: &[&str]) {
         let traits = derive.parse_args_with(Punctuated::<Path, Token![,]>::parse_terminated).expect("an attribute lists traits");
         let traits = traits.iter().filter(|path| !names.iter().any(|name| path.is_ident(name)));
         *derive = parse_quote!(#[derive(#(#traits),*)]);
-    }
-}
-
-/// Reduces the responses to one success type and one error type, because progenitor supports only one of each per operation.
-/// Removes the version parameter, because the client sends it with every request.
-fn simplify(operation: &mut Value) {
-    if let Some(parameters) = operation.get_mut("parameters").and_then(Value::as_array_mut) {
-        parameters.retain(|parameter| parameter["$ref"] != "#/components/parameters/ClientVersion");
-    }
-    let Some(responses) = operation.get_mut("responses").and_then(Value::as_object_mut) else { return };
-    responses.retain(|status, _| status.starts_with('2'));
-    for response in responses.values_mut() {
-        let content = response.get_mut("content").and_then(Value::as_object_mut);
-        if let Some(content) = content.filter(|content| !content.contains_key("application/json")) {
-            // Images in several formats: the caller reads `Content-Type`.
-            content.clear();
-            content.insert("*/*".to_owned(), json!({ "schema": { "type": "string", "format": "binary" } }));
-        }
-    }
-    let error = json!({
-        "description": "The error.",
-        "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Error" } } },
-    });
-    for statuses in ["4XX", "5XX"] {
-        responses.insert(statuses.to_owned(), error.clone());
-    }
-}
-
-/// Removes bounds, lengths and patterns, so that values are plain strings and numbers. Otherwise each would get its own type,
-/// which callers would have to construct; the server validates them anyway.
-fn remove_constraints(value: &mut Value) {
-    match value {
-        Value::Object(object) => {
-            if object.get("type").is_some_and(Value::is_string) {
-                for constraint in ["pattern", "minLength", "maxLength", "minimum", "maximum", "multipleOf"] {
-                    object.remove(constraint);
-                }
-            }
-            object.values_mut().for_each(remove_constraints);
-        }
-        Value::Array(items) => items.iter_mut().for_each(remove_constraints),
-        _ => {}
     }
 }
