@@ -154,6 +154,7 @@ async fn check_ends(app: &TestApp, path: &str) {
     assert_eq!((first.status, entries_of(&first.body).len()), (200, usize::from(total > 0)), "{path}");
     assert_eq!(rejection(&past), (404, "page.past-end"), "{path}");
     assert_eq!(rejection(&far), (404, "page.past-end"), "{path}");
+    assert_eq!(past.body["error"], "There is presently no resource with the given URI.", "{path}");
 }
 
 #[test_on(sqlite, postgres)]

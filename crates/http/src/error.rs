@@ -62,7 +62,7 @@ impl Code {
         RESOURCE_NOT_YOURS = ("resource.not-yours", FORBIDDEN, "You are restricted from accessing this resource."),
         ENDPOINT_UNKNOWN = ("endpoint.unknown", NOT_FOUND, "The requested endpoint does not exist on this server."),
         RESOURCE_NOT_FOUND = ("resource.not-found", NOT_FOUND, "There is presently no resource with the given URI."),
-        PAGE_PAST_END = ("page.past-end", NOT_FOUND, "The list has no such page. Request a smaller one."),
+        PAGE_PAST_END = ("page.past-end", NOT_FOUND, "There is presently no resource with the given URI."),
         METHOD_NOT_ALLOWED = (
             "method.not-allowed",
             METHOD_NOT_ALLOWED,

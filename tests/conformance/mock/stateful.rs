@@ -176,6 +176,7 @@ async fn lists_in_pages() {
     assert_eq!(names, ["Region 4"]);
     let (status, past, _) = page("page=4&records=3").await;
     assert_eq!((status, &past["code"]), (404, &json!("page.past-end")));
+    assert_eq!(past["error"], "There is presently no resource with the given URI.");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
