@@ -30,6 +30,23 @@ async fn resets_password_with_mailed_code(app: TestApp) {
 }
 
 #[test_on(sqlite, postgres)]
+async fn spaces_around_email_are_ignored(app: TestApp) {
+    app.sign_up("ama").await;
+
+    let reset = app.public_client.reset_create().body_map(|body| body.email(" Ama@example.com ")).send().await.unwrap();
+    let verification =
+        app.public_client.verification_create().body_map(|body| body.email("ama@example.com ")).send().await.unwrap();
+
+    assert_eq!((reset.email.as_str(), verification.email.as_str()), ("ama@example.com", "ama@example.com"));
+    for path in ["/resets", "/verifications"] {
+        for email in ["ama", "ama @example.com", "@example.com"] {
+            let rejected = app.request("POST", path).json(&json!({ "email": email })).send().await;
+            assert_eq!(rejected.invalid_arguments(), ["email"], "{path} {email}");
+        }
+    }
+}
+
+#[test_on(sqlite, postgres)]
 async fn reset_ends_sessions_but_no_integrations(app: TestApp) {
     let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
     let other = app.sign_in("ama", PASSWORD).await.unwrap();

@@ -81,7 +81,8 @@ fn become_page(call: &Call, answer: &mut Answer) {
     });
     let entries: Vec<_> = entries.collect();
     if entries.is_empty() {
-        return answer.replace(404, &json!({ "error": "There is presently no resource with the given URI.", "code": "page.past-end" }));
+        return answer
+            .replace(404, &json!({ "error": "There is presently no resource with the given URI.", "code": "page.past-end" }));
     }
     answer.set_json(&json!({ "total": TOTAL, "page": page, "records": records, "entries": entries }));
 }

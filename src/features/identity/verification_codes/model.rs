@@ -1,7 +1,7 @@
 //! API types of verifications and password resets, and the database row that they share.
 
 use boxoffice_http::error::Error;
-use boxoffice_http::secret_newtype;
+use boxoffice_http::{secret_newtype, string_newtype};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +20,11 @@ secret_newtype!(
     Digits, None, Some("^[0-9]{6}$"), None, None
 );
 
+string_newtype!(
+    /// The e-mail address of an account, perhaps with spaces around it, which keyboards of phones add.
+    EmailInput, None, Some(r"^\s*[^\s@]+@[^\s@]+\s*$"), None, Some(254)
+);
+
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct VerificationPath {
     pub verification: Identifier,
@@ -27,8 +32,7 @@ pub struct VerificationPath {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct VerificationCreate {
-    #[schemars(email, length(max = 254))]
-    pub email: String,
+    pub email: EmailInput,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -60,8 +64,7 @@ pub struct ResetPath {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct ResetCreate {
-    #[schemars(email, length(max = 254))]
-    pub email: String,
+    pub email: EmailInput,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
