@@ -82,6 +82,9 @@ async fn only_staff_create_staff_accounts(app: TestApp) {
     for key in [&app.public_key, &ama.key] {
         assert_eq!(rejection(&sign_up(key).await), (403, "resource.not-yours"));
     }
+    let mut public = body.clone();
+    public["role"] = json!("public");
+    assert_eq!(app.post(&app.staff.key, "/accounts", &public).await.invalid_arguments(), ["role"]);
     let created = sign_up(&app.staff.key).await;
 
     assert_eq!((created.status, &created.body["role"]), (201, &json!("administrator")));

@@ -43,6 +43,7 @@ async fn role_restricts_lookup(app: TestApp) {
         (app.staff.username.as_str(), "administrator", true),
         (&app.staff.username, "customer", false),
         ("kofi", "customer", false),
+        ("ama", "public", false),
     ] {
         assert_eq!(app.is_found(identification, json!(role)).await, found, "{identification} as {role}");
     }
@@ -52,10 +53,8 @@ async fn role_restricts_lookup(app: TestApp) {
 async fn response_echoes_request(app: TestApp) {
     let ama = app.sign_up("ama").await;
 
-    let requested = ama
-        .client
-        .lookup_create()
-        .body_map(|body| body.identification("Ama@example.com").role(Some(types::AccountRoleInput::Customer)));
+    let requested =
+        ama.client.lookup_create().body_map(|body| body.identification("Ama@example.com").role(Some(types::Role::Customer)));
     let response = requested.send().await.unwrap().into_inner();
     let without = app.request("POST", "/lookups").json(&json!({ "identification": "kofi" })).send().await;
 

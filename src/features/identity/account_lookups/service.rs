@@ -8,6 +8,6 @@ use crate::state::Ctx;
 
 pub async fn look_up(ctx: &Ctx, lookup: LookupCreate) -> Result<Lookup> {
     let mut reader = ctx.unit.read().await?;
-    let found = accounts::exists(&mut reader, &lookup.identification, lookup.role.map(Into::into)).await?;
+    let found = accounts::exists(&mut reader, &lookup.identification, lookup.role).await?;
     Ok(Lookup { identification: lookup.identification, role: lookup.role, found })
 }
