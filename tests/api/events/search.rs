@@ -50,6 +50,8 @@ async fn filters_by_category_venue_and_tag(app: TestApp) {
         (vec![("category", &category), ("subcategory", "Jazz")], vec!["Jazz"]),
         (vec![("category", &category), ("subcategory", "jaz")], vec![]),
         (vec![("subcategory", "Jazz")], vec!["Jazz", "Other"]),
+        (vec![("subcategory", " JA\u{ff3a}z ")], vec!["Jazz", "Other"]),
+        (vec![("category", &category), ("subcategory", "jazz")], vec!["Jazz"]),
         (vec![("venue", &format!("/v3{venue}"))], vec!["Jazz"]),
         (vec![("venue", "/venues/unknown")], vec![]),
         (vec![("tag", "live  MUSIC")], vec!["Jazz"]),

@@ -10,4 +10,4 @@ mod store;
 pub use endpoints::register;
 pub use model::Category;
 pub use service::views;
-pub use store::{exists, lock_subcategory};
+pub use store::{exists, find_subcategories, lock_subcategory};

@@ -28,6 +28,15 @@ pub async fn lock_subcategory(tx: &mut Tx, category: Id, name: &str) -> Result<b
     subcategory.and_where("name = ?", Some(name.to_owned())).push_lock(" for key share").exists().await
 }
 
+/// Returns the names, as events have them, of the subcategories of this category, or of all categories, that are equal to `name` when
+/// folded.
+pub async fn find_subcategories(reader: &mut Reader, category: Option<Id>, name: &str) -> Result<Vec<String>> {
+    let names = reader.select("distinct name from subcategories where true").and_where("category_id = ?", category);
+    let mut names: Vec<String> = names.scalars().await?;
+    names.retain(|other| fold(other) == fold(name));
+    Ok(names)
+}
+
 /// Returns whether the category exists.
 pub async fn exists(reader: &mut Reader, id: Id) -> Result<bool> {
     reader.query("select exists (select 1 from categories where id = $1)").bind(id).scalar().await

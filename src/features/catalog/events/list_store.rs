@@ -6,7 +6,8 @@ use super::model::{EventRow, EventStatus};
 use super::requests::{EventFilter, EventFinder, EventSort};
 use super::search::Search;
 use super::store::{bytes_sql, columns};
-use crate::features::catalog::sections::SectionUri;
+use crate::features::catalog::categories;
+use crate::features::catalog::sections::{self, SectionUri};
 use crate::kernel::auth::Caller;
 use crate::kernel::db::{Reader, Statement, list_count_sql};
 use crate::kernel::types::clock::Timestamp;
@@ -88,6 +89,11 @@ pub async fn list(
     };
     let is_postgres = reader.is_postgres();
     let finder = list_filter.finder;
+    let category = finder.and_then(|finder| finder.category.as_ref()).map(|category| category.id);
+    let subcategories = match finder.and_then(|finder| finder.subcategory.as_deref()) {
+        Some(name) => Some(categories::find_subcategories(reader, category, name).await?),
+        None => None,
+    };
     let active = finder.map_or(filter.active, |finder| finder.active(filter));
     let select = from_found_events(reader, list_filter.search.as_ref()).and_where("e.host_id = ?", list_filter.host);
     let select = push_total(visibility_clause(select, list_filter.visibility, is_postgres), list_filter)
@@ -100,8 +106,7 @@ pub async fn list(
         .and_where("e.ends > ?", (active == Some(true)).then_some(now))
         .and_where("e.ends <= ?", (active == Some(false)).then_some(now))
         .and_where("e.public = ?", list_filter.public)
-        .and_where("e.category_id = ?", finder.and_then(|finder| finder.category.as_ref()).map(|category| category.id))
-        .and_where("e.subcategory = ?", finder.and_then(|finder| finder.subcategory.clone()))
+        .and_where("e.category_id = ?", category)
         .and_where("e.venue_id = ?", finder.and_then(|finder| finder.venue.as_ref()).map(|venue| venue.id))
         .and_where(
             "e.id in (select t.event_id from event_tags t where t.tag = ?)",
@@ -109,6 +114,10 @@ pub async fn list(
         )
         .and_where("e.starts >= ?", finder.and_then(|finder| finder.period.start()))
         .and_where("e.starts < ?", finder.and_then(|finder| finder.period.end()));
+    let select = match subcategories {
+        Some(names) => select.and_in("e.subcategory", names),
+        None => select,
+    };
     let select = filter_by_section(select, filter.section.as_deref());
     // A search would be executed twice.
     let is_sorted_at_once = order == "e.id" || list_filter.search.is_some();
@@ -204,12 +213,13 @@ fn push_total<'a>(select: Statement<'a>, ListFilter { visibility, host, search, 
     }
 }
 
-/// Adds a filter by section: its identifier, either of its URIs, or its exact name. The identifier can be part of the SQL text,
-/// because it is a number.
+/// Adds a filter by section: its identifier, either of its URIs, or its name. The identifier can be part of the SQL text, because it
+/// is a number.
 fn filter_by_section<'a>(select: Statement<'a>, section: Option<&str>) -> Statement<'a> {
     let Some(text) = section else { return select };
     let uri = SectionUri::parse(text);
     let id = uri.map(|uri| uri.section).or_else(|| Id::parse(text)).unwrap_or(Id::NONE);
-    let condition = format!("exists (select 1 from sections s where s.event_id = e.id and (s.id = {} or s.name = ?))", id.0);
-    select.and_where(&condition, Some(text.to_owned())).and_where("e.id = ?", uri.and_then(|uri| uri.event))
+    let name = sections::FOLDED_NAME;
+    let condition = format!("exists (select 1 from sections s where s.event_id = e.id and (s.id = {} or {name} = ?))", id.0);
+    select.and_where(&condition, Some(fold(text))).and_where("e.id = ?", uri.and_then(|uri| uri.event))
 }

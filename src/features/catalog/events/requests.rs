@@ -38,7 +38,7 @@ pub struct EventFilter {
     #[schemars(length(max = 200))]
     pub title: Option<String>,
     pub active: Option<bool>,
-    /// Identifier, either of the URIs, or exact name of a section.
+    /// Identifier, either of the URIs, or name of a section.
     #[schemars(length(min = 1, max = 200))]
     pub section: Option<String>,
     pub sort: Option<EventSort>,
@@ -50,7 +50,7 @@ pub struct EventFilter {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Deserialize, JsonSchema)]
 pub struct EventFinder {
     pub category: Option<ResourceRef<Category>>,
-    /// Exact name of a subcategory.
+    /// Name of a subcategory.
     #[schemars(length(min = 1, max = 200))]
     pub subcategory: Option<String>,
     pub venue: Option<ResourceRef<Venue>>,

@@ -23,4 +23,4 @@ pub use price::{
     unit_price,
 };
 pub use service::{find_embedded, load};
-pub use store::{count_places, find_all, find_with_modifiers, lock_all, lock_of_event, sizes};
+pub use store::{FOLDED_NAME, count_places, find_all, find_in_event, find_with_modifiers, lock_all, lock_of_event, sizes};

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use anyhow::Context as _;
 use boxoffice_http::error::Result;
 
-use super::model::SectionRow;
+use super::model::{SectionRow, SectionUri};
 use super::price::ActiveModifier;
 use crate::kernel::db::{Reader, Statement, Tx};
 use crate::kernel::types::clock::Timestamp;
@@ -43,6 +43,18 @@ async fn find(
 ) -> Result<HashMap<Id, SectionRow>> {
     let rows = fetch(select(reader, modifiers, now).and_in("s.id", ids)).await?;
     Ok(rows.into_iter().map(|row| (row.id, row)).collect())
+}
+
+/// Name of a section `s` for filters. A server of an earlier version doesn't write the column, so it may be null.
+pub const FOLDED_NAME: &str = "coalesce(s.folded_name, lower(s.name))";
+
+/// Returns the section of an event with this identifier, either of its URIs, or its name, in this order.
+pub async fn find_in_event(reader: &mut Reader, event: Id, text: &str) -> Result<Option<Id>> {
+    let uri = SectionUri::parse(text).filter(|uri| uri.event.is_none_or(|id| id == event));
+    let id = uri.map(|uri| uri.section).or_else(|| Id::parse(text)).unwrap_or(Id::NONE);
+    let section = reader.select("s.id from sections s where true").and_where("s.event_id = ?", Some(event));
+    let section = section.push_bind(" and (s.id = ?", id).push_bind(&format!(" or {FOLDED_NAME} = ?)"), fold(text));
+    section.push_bind(" order by s.id <> ? limit 1", id).optional_scalar().await
 }
 
 /// SQL expression for the number of places of a section `s` that are reserved for open orders. `?` is the current time.

@@ -66,7 +66,7 @@ pub struct SectionSales {
 pub struct SalesFilter {
     #[serde(flatten)]
     pub period: Period,
-    /// A section: its identifier, one of its URIs or its exact name.
+    /// A section: its identifier, one of its URIs or its name.
     #[schemars(length(min = 1, max = 200))]
     pub section: Option<String>,
 }

@@ -4,12 +4,11 @@ use boxoffice_http::error::{FieldError, Result, ensure_no_field_errors};
 
 use super::model::{
     Day, EventSales, EventStatistics, HostStatistics, SalesDay, SalesDayFilter, SalesDayRow, SalesFilter, SectionSales,
-    SectionSalesRow,
 };
 use super::store;
 use crate::features::catalog::events;
 use crate::features::catalog::hosts;
-use crate::features::catalog::sections::SectionUri;
+use crate::features::catalog::sections;
 use crate::kernel::auth::Caller;
 use crate::kernel::db::read_from_standby;
 use crate::kernel::types::api_types::Uri;
@@ -55,7 +54,7 @@ pub async fn event_sales(ctx: &Ctx, caller: &Caller, event: Id, filter: &SalesFi
         let mut rows = store::sales(reader, event, filter.period).await?;
         let mut problems = Vec::from_iter(filter.period.problem());
         if let Some(section) = &filter.section {
-            match find_section(&rows, event, section) {
+            match sections::find_in_event(reader, event, section).await? {
                 Some(id) => rows.retain(|row| row.id == id),
                 None => problems.push(FieldError::invalid("section", "names no section of this event")),
             }
@@ -88,12 +87,4 @@ pub async fn event_sales_by_day(ctx: &Ctx, caller: &Caller, event: Id, filter: &
         };
         Ok(page.map(day))
     })
-}
-
-/// Returns the section with this identifier, URI or exact name.
-fn find_section(rows: &[SectionSalesRow], event: Id, text: &str) -> Option<Id> {
-    let uri = SectionUri::parse(text).filter(|uri| uri.event.is_none_or(|id| id == event));
-    let id = uri.map(|uri| uri.section).or_else(|| Id::parse(text));
-    let by_id = rows.iter().find(|row| Some(row.id) == id);
-    by_id.or_else(|| rows.iter().find(|row| row.name == text)).map(|row| row.id)
 }
