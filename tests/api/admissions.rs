@@ -209,6 +209,8 @@ async fn filters_admissions(app: TestApp) {
         format!("section=/v3{vip}"),
         format!("section={short}"),
         format!("section={id}"),
+        "section=VIP".to_owned(),
+        "section=vip%20".to_owned(),
         format!("redeemer=Yaw%20%26%20Sons&device=Gate%20A&ticket={hers}&patron={}&section={id}", ama.number),
     ] {
         let found = list(&query).await;
@@ -220,14 +222,17 @@ async fn filters_admissions(app: TestApp) {
         "ticket=ZZZZZZ-ZZZZZZZZZZZZ".to_owned(),
         format!("patron={}", kofi.number),
         "patron=ZZ-ZZZZZZZZ".to_owned(),
-        format!("section={elsewhere}"),
-        format!("section={}", vip.replace(&event.id, &other.id)),
-        "section=nothing".to_owned(),
         format!("patron={}&device=Gate%20B", ama.number),
     ] {
         let found = list(&query).await;
         assert_eq!((found.status, &found.body["entries"]), (200, &json!([])), "{query}");
     }
+    for section in [elsewhere, &vip.replace(&event.id, &other.id), "nothing", "VI P"] {
+        let unknown = list(&format!("section={section}")).await;
+        assert_eq!((unknown.status, unknown.invalid_arguments()), (400, vec!["section".to_owned()]), "{section}");
+    }
+    let by_name = app.client(&kofi.key).event_admission_list().event(event.id.as_str()).section("floor").send().await.unwrap();
+    assert_eq!((by_name.total, by_name.entries[0].ticket.as_str()), (1, other_hers.as_str()));
 }
 
 #[test_on(sqlite, postgres)]

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::refused_ticket::{EarlierAdmission, RefusalReason, RefusedTicket};
-use crate::features::catalog::sections::{Section, SectionUri};
+use crate::features::catalog::sections::Section;
 use crate::features::catalog::tokens;
 use crate::features::identity::accounts::Account;
 use crate::features::sales::tickets::{Serial, SerialInput, TicketRow, TicketStatus};
@@ -22,9 +22,7 @@ string_newtype!(
     /// A scanned serial number or code of a ticket, not validated.
     ScannedSerial, None, None, None, None;
     /// An account as a filter: its number or its URI.
-    GivenPatron, None, Some("^((/v3)?/accounts/)?[A-Z]{2}-[A-Z0-9]{8}$"), None, Some(200);
-    /// A section as a filter: its identifier or one of its URIs.
-    SectionFilter, None, Some("^((/v3)?(/events/[A-Za-z0-9-]+)?/sections/)?[A-Za-z0-9-]+$"), Some(1), Some(200)
+    GivenPatron, None, Some("^((/v3)?/accounts/)?[A-Z]{2}-[A-Z0-9]{8}$"), None, Some(200)
 );
 
 impl ScannedSerial {
@@ -40,17 +38,6 @@ impl GivenPatron {
     /// Returns the account's number.
     pub fn number(&self) -> String {
         self.0.rsplit('/').next().unwrap_or_default().to_owned()
-    }
-}
-
-impl SectionFilter {
-    /// Returns the section, or [`Id::NONE`] if the URI is of another event.
-    pub fn of(&self, event: Id) -> Id {
-        if !self.0.contains('/') {
-            return Id::parse(&self.0).unwrap_or(Id::NONE);
-        }
-        let uri = SectionUri::parse(&self.0).filter(|uri| uri.event.is_none_or(|id| id == event));
-        uri.map_or(Id::NONE, |uri| uri.section)
     }
 }
 
@@ -95,7 +82,9 @@ pub struct AdmissionFilter {
     pub device: Option<String>,
     pub ticket: Option<SerialInput>,
     pub patron: Option<GivenPatron>,
-    pub section: Option<SectionFilter>,
+    /// A section: its identifier, one of its URIs or its name.
+    #[schemars(length(min = 1, max = 200))]
+    pub section: Option<String>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -25,7 +25,14 @@ pub async fn list(ctx: &Ctx, caller: &Caller, event: Id, filter: &AdmissionFilte
     let mut reader = ctx.unit.read().await?;
     let event = events::load(&mut reader, event).await?;
     let scope = tokens::authorize(&mut reader, caller, &event).await?;
-    let page = store::list(&mut reader, event.id, scope, filter).await?;
+    let section = match &filter.section {
+        Some(text) => {
+            let section = sections::find_in_event(&mut reader, event.id, text).await?;
+            Some(section.ok_or_else(|| Error::invalid("section", "names no section of this event"))?)
+        }
+        None => None,
+    };
+    let page = store::list(&mut reader, event.id, scope, filter, section).await?;
     scope.require_token(&mut reader).await?;
     let entries = views(&mut reader, caller, page.rows, ctx.app.clock.now()).await?;
     Ok(filter.paging.page(page.total, entries))

@@ -21,6 +21,7 @@ pub async fn list(
     event: Id,
     scope: AdmissionScope,
     filter: &AdmissionFilter,
+    section: Option<Id>,
 ) -> Result<PagedRows<AdmissionRow>> {
     let admissions = reader.list(columns!(), "from admissions a join tickets t on t.id = a.ticket_id where true");
     let admissions = admissions.and_key("a.event_id", event);
@@ -42,7 +43,7 @@ pub async fn list(
             "a.patron_id = (select p.id from accounts p where p.number = ?)",
             filter.patron.as_ref().map(|patron| patron.number()),
         )
-        .and_where("a.section_id = ?", filter.section.as_ref().map(|section| section.of(event)))
+        .and_where("a.section_id = ?", section)
         .page("a.event_id, a.id", filter.paging)
         .await
 }
