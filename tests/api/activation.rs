@@ -24,7 +24,7 @@ impl TestApp {
     }
 
     /// Creates another administrator, and returns the account number.
-    async fn administrator(&self, name: &str) -> String {
+    pub async fn administrator(&self, name: &str) -> String {
         let body =
             json!({ "username": name, "email": format!("{name}@example.com"), "password": PASSWORD, "role": "administrator" });
         let created = self.post(&self.staff.key, "/accounts", &body).await;

@@ -6,7 +6,7 @@ use boxoffice::provisioning;
 use boxoffice_openapi::Scope;
 use serde_json::{Value, json};
 
-use crate::support::{Response, TestApp, User, entries_of, rejection, test_on};
+use crate::support::{PASSWORD, Response, TestApp, User, entries_of, id_of, rejection, test_on, types};
 
 impl TestApp {
     /// Creates an integration with the administrator's key.
@@ -74,6 +74,38 @@ async fn role_limits_scope_of_key(app: TestApp) {
 
         assert_eq!(responses.map(|response| response.status), statuses, "{role}");
     }
+}
+
+#[test_on(sqlite, postgres)]
+async fn public_key_outlives_its_account(app: TestApp) {
+    let esi = app.administrator("esi").await;
+    let session = app.sign_in("esi", PASSWORD).await.unwrap();
+    let create = async |role: types::Role| {
+        let client = app.client(&session.key);
+        let creation = client.integration_create();
+        creation.body_map(|body| body.name("App").role(role)).send().await.unwrap().into_inner()
+    };
+    let (public, customer) = (create(types::Role::Public).await, create(types::Role::Customer).await);
+    let check = async |state: &str| {
+        let events = app.client(&public.key).published_event_list().send().await;
+        assert!(events.is_ok(), "{state}: {events:?}");
+        let body = json!({ "username": state, "email": format!("{state}@example.com"), "password": PASSWORD });
+        assert_eq!(app.post(&public.key, "/accounts", body).await.status, 201, "{state}");
+        assert_eq!(rejection(&app.get(&customer.key, "/time").await), (403, "key.refused"), "{state}");
+        let shown = app.staff.client.integration_get().integration(id_of(&public.self_)).send().await.unwrap();
+        assert_eq!((shown.account.as_str(), &shown.role), (esi.as_str(), &types::Role::Public), "{state}");
+    };
+
+    assert_eq!(app.toggle(&esi).await.status, 200);
+    check("deactivated").await;
+    assert_eq!(app.delete(&app.staff.key, &format!("/accounts/{esi}")).await.status, 204);
+    check("deleted").await;
+
+    let list = app.staff.client.integration_list().send().await.unwrap();
+    assert!(list.entries.iter().any(|integration| integration.self_ == public.self_));
+    assert!(!list.entries.iter().any(|integration| integration.self_ == customer.self_));
+    assert_eq!(app.delete(&app.staff.key, &public.self_).await.status, 204);
+    assert_eq!(rejection(&app.get(&public.key, "/time").await), (403, "key.refused"));
 }
 
 #[test_on(sqlite, postgres)]

@@ -136,13 +136,20 @@ struct KeyRow {
 }
 
 impl KeyRow {
-    /// Returns whether the key is valid: it has not expired, its event has not ended too long ago, and its account is active.
+    /// Returns the scope: the current role of a session's account, and else the key's own role.
+    fn scope(&self) -> Scope {
+        let StoredScope(scope) = self.account_role.filter(|_| self.kind == KeyKind::Session).unwrap_or(self.role);
+        scope
+    }
+
+    /// Returns whether the key is valid: it has not expired, its event has not ended too long ago, and the account that it acts for is
+    /// active. A public key acts for no account, even if an account created it.
     fn is_valid(&self, now: Timestamp) -> bool {
         let is_over = match self.event_ends {
             Some(ends) => ends <= now.minus(ADMISSION_LIFE),
             None => self.expires.is_some_and(|expires| expires <= now),
         };
-        !is_over && self.activated != Some(false)
+        !is_over && (self.activated != Some(false) || self.scope() == Scope::Public)
     }
 }
 
@@ -201,18 +208,18 @@ pub async fn end(tx: &mut Tx, key: Id, now: Timestamp) -> Result<()> {
 /// undone.
 ///
 /// # Errors
-/// [`Code::KEY_REFUSED`] if the key was revoked or its account was deactivated.
+/// [`Code::KEY_REFUSED`] if the key was revoked or the account that it acts for was deactivated.
 pub async fn require_not_revoked(tx: &mut Tx, caller: &Caller) -> Result<()> {
     if caller.key == Id::NONE {
         // An operator's command.
         return Ok(());
     }
     let key = tx.select("id from api_keys where ended is null").and_where("id = ?", Some(caller.key));
-    let key = key.push(" and not exists (select 1 from accounts a where a.id = account_id and not a.activated)");
+    let key = key.and_where("not exists (select 1 from accounts a where a.id = ? and not a.activated)", caller.account);
     if key.for_share().exists().await? { Ok(()) } else { Err(Code::KEY_REFUSED.into()) }
 }
 
-/// Returns the caller of a key, or `None` if the key is unknown, revoked, expired or of a deactivated account.
+/// Returns the caller of a key, or `None` if the key is unknown, revoked, expired or acts for a deactivated account.
 pub async fn authenticate(kernel: &Arc<Kernel>, key: &str, span: &Span) -> Result<Option<Caller>> {
     let (now, digest) = (kernel.clock.now(), secret::digest(key));
     let (mut row, mut db_version) = kernel.keys.find(kernel, digest, span).await?;
@@ -227,7 +234,7 @@ pub async fn authenticate(kernel: &Arc<Kernel>, key: &str, span: &Span) -> Resul
         touch(kernel, &row, now).boxed().await;
         kernel.keys.cache.lock().entries().remove(&digest);
     }
-    let StoredScope(scope) = row.account_role.filter(|_| is_session).unwrap_or(row.role);
+    let scope = row.scope();
     Ok(Some(Caller {
         key: row.id,
         scope,

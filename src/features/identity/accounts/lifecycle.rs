@@ -86,8 +86,8 @@ pub async fn lock_unless_last_admin(tx: &mut Tx, row: &AccountRow) -> Result<Acc
     Ok(row)
 }
 
-/// Erases all personal data of a locked account, and ends its keys of every kind. `password_hash` is the hash of a random
-/// password that is stored nowhere. It has the usual format, so that code that reads password hashes needs no special case.
+/// Erases all personal data of a locked account, and ends the keys of every kind that act for it. `password_hash` is the hash of a
+/// random password that is stored nowhere. It has the usual format, so that code that reads password hashes needs no special case.
 pub async fn erase(tx: &mut Tx, id: Id, password_hash: &str, now: Timestamp) -> Result<()> {
     store::end_keys(tx, id, now).await?;
     store::delete_login_addresses(tx, id).await?;

@@ -13,14 +13,14 @@ use crate::kernel::types::paging::{PageRequest, PagedRows};
 define_sql!(columns, "k.id, k.name, k.role, a.number, k.created, k.expires, k.last_used");
 
 /// Returns a page of integrations that have not ended, the oldest first. Keys without an account belong to client applications
-/// and are left out.
+/// and are left out. The account of a public key may have been removed.
 pub async fn list(reader: &mut Reader, paging: PageRequest) -> Result<PagedRows<IntegrationRow>> {
     // The kind is part of the SQL text, so that the database can use the partial index of integrations.
     reader
         .list(
             columns!(),
             "from api_keys k join accounts a on a.id = k.account_id
-         where k.kind = 'integration' and k.ended is null and a.removed = false",
+         where k.kind = 'integration' and k.ended is null",
         )
         .page("k.id", paging)
         .await
@@ -33,7 +33,7 @@ pub async fn find(reader: &mut Reader, id: Id) -> Result<Option<IntegrationRow>>
             "select ",
             columns!(),
             " from api_keys k join accounts a on a.id = k.account_id
-         where k.id = $1 and k.kind = $2 and k.ended is null and a.removed = false"
+         where k.id = $1 and k.kind = $2 and k.ended is null"
         ))
         .bind(id)
         .bind(KeyKind::Integration)
@@ -43,8 +43,7 @@ pub async fn find(reader: &mut Reader, id: Id) -> Result<Option<IntegrationRow>>
 
 /// Ends an integration. Returns whether there was one to end.
 pub async fn end(tx: &mut Tx, id: Id, now: Timestamp) -> Result<bool> {
-    let end = "update api_keys set ended = $3 where id = $1 and kind = $2 and ended is null
-        and exists (select 1 from accounts a where a.id = api_keys.account_id and a.removed = false)";
+    let end = "update api_keys set ended = $3 where id = $1 and kind = $2 and ended is null and account_id is not null";
     Ok(tx.query(end).bind(id).bind(KeyKind::Integration).bind(now).rows_affected().await? == 1)
 }
 
