@@ -54,22 +54,24 @@ pub(crate) use transaction;
 ///
 /// This is a macro for the same reason as `transaction!`.
 macro_rules! read_from_standby {
-    ($unit:expr, |$tx:ident| $work:expr) => {{
+    ($unit:expr, |$reader:ident| $work:expr) => {{
         let unit = &$unit;
-        let mut standby = unit.standby().await?;
+        let mut may_use_standby = true;
         loop {
-            let is_standby = standby.is_some();
+            let mut is_standby = false;
             let outcome: boxoffice_http::error::Result<_> = async {
-                let mut reader = match standby.take() {
+                let standby = if may_use_standby { unit.standby().await? } else { None };
+                is_standby = standby.is_some();
+                let mut reader = match standby {
                     Some(reader) => reader,
                     None => unit.read().await?,
                 };
-                let $tx = &mut reader;
+                let $reader = &mut reader;
                 $work
             }
             .await;
             match outcome {
-                Err(error) if is_standby && unit.db().should_leave_standby(&error) => {}
+                Err(error) if is_standby && unit.db().should_leave_standby(&error) => may_use_standby = false,
                 outcome => break outcome,
             }
         }
