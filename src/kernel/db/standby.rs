@@ -23,7 +23,7 @@ use super::open::{STATEMENT_LEVEL, connect_postgres};
 use super::open_errors::server_name;
 use super::pool::Pool;
 use super::transaction::Reader;
-use super::{transient, violation};
+use super::{transaction, transient};
 
 const MAX_CONNECTIONS: usize = 8;
 /// Time for which a read waits until the standby has replayed the log.
@@ -142,7 +142,7 @@ impl Standby {
     /// don't use it until it has recovered. A conflict with the recovery, or a cancelled statement, only ends the read.
     pub(super) fn should_leave(&self, error: &Error) -> bool {
         match error {
-            Error::Unavailable(cause) if !violation::is_transient(error) && !transient::is_cancelled_statement(error) => {
+            Error::Unavailable(cause) if !transaction::is_retryable(error) && !transient::is_cancelled_statement(error) => {
                 self.set_used(Err(cause));
             }
             Error::Unavailable(_) | Error::Database(_) => {}

@@ -1,15 +1,16 @@
 //! Connections for reading, transactions and their retries.
 
+use std::fmt;
 use std::ops::{ControlFlow, Deref, DerefMut};
 use std::time::{Duration, Instant};
 
-use boxoffice_http::error::Result;
+use boxoffice_http::error::{Error, Result};
 use boxoffice_http::traces::Span;
 use sqlx::{PgConnection, SqlSafeStr, SqliteConnection};
 
 use super::pool::{ACQUIRE_TIMEOUT, PooledConnection};
 use super::query::Query;
-use super::{transient, violation};
+use super::transient;
 
 /// Number of attempts to run a transaction. The error of the last one is returned to the caller.
 const MAX_ATTEMPTS: u32 = 8;
@@ -177,6 +178,23 @@ impl DerefMut for Tx {
     }
 }
 
+/// The reason to run a transaction again: another transaction has changed a row between a read without a lock and its lock, so that
+/// the transaction has locked the wrong rows. It can't lock the right ones in addition, because that would break the lock order.
+#[derive(Debug)]
+pub struct StaleRead;
+
+impl fmt::Display for StaleRead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a row was changed again and again before it could be locked")
+    }
+}
+
+impl From<StaleRead> for Error {
+    fn from(reason: StaleRead) -> Self {
+        Self::Unavailable(anyhow::Error::msg(reason))
+    }
+}
+
 /// The number of attempts to run a transaction, and the start of the first one.
 #[derive(Debug)]
 pub struct RetryState {
@@ -193,7 +211,7 @@ impl RetryState {
     /// Returns whether a transaction with this outcome is to be run again, after a short pause; otherwise returns the outcome.
     pub async fn should_retry<T>(&mut self, outcome: Result<T>) -> ControlFlow<Result<T>> {
         match outcome {
-            Err(error) if self.can_retry() && violation::is_transient(&error) => {
+            Err(error) if self.can_retry() && is_retryable(&error) => {
                 let jitter = u64::from(rand::random::<u8>() % 8);
                 tokio::time::sleep(Duration::from_millis((1 << self.attempts) + jitter)).await;
                 self.attempts += 1;
@@ -205,5 +223,25 @@ impl RetryState {
 
     fn can_retry(&self) -> bool {
         self.attempts < MAX_ATTEMPTS && self.started.elapsed() < ACQUIRE_TIMEOUT
+    }
+}
+
+/// Returns whether the transaction may succeed if it is run again.
+pub(super) fn is_retryable(error: &Error) -> bool {
+    if matches!(error, Error::Unavailable(cause) if cause.is::<StaleRead>()) {
+        return true;
+    }
+    if transient::is_outdated_connection(error) {
+        return true;
+    }
+    let Some(sqlx::Error::Database(error)) = transient::cause(error) else { return false };
+    match error.code().as_deref() {
+        // PostgreSQL: serialization failure, deadlock; SQLite: busy and its extended forms.
+        Some("40001" | "40P01" | "5" | "261" | "517") => true,
+        // SQLite: a primary key. A command and the server generated the same identifier; the next attempt has another one.
+        Some("1555") => true,
+        // Two servers generated the same identifier; the next attempt has another one.
+        Some("23505") => error.constraint().is_some_and(|name| name.ends_with("_pkey")),
+        _ => false,
     }
 }

@@ -110,7 +110,7 @@ pub(super) fn is_starting(error: &sqlx::Error) -> bool {
             ErrorKind::ConnectionRefused | ErrorKind::NotFound | ErrorKind::ConnectionReset | ErrorKind::UnexpectedEof
         ),
         error if is_closed_by_proxy(error) => true,
-        sqlx::Error::Database(error) => is_transient(error.as_ref()),
+        sqlx::Error::Database(error) => reports_unavailability(error.as_ref()),
         _ => false,
     }
 }
@@ -136,13 +136,13 @@ fn is_unavailable(error: &sqlx::Error) -> bool {
         // The server is unreachable: connection refused, reset or closed, or no such socket. Or the pool has no free connection,
         // or is closed because this process is stopping.
         sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::WorkerCrashed => true,
-        sqlx::Error::Database(error) => is_transient(error.as_ref()),
+        sqlx::Error::Database(error) => reports_unavailability(error.as_ref()),
         _ => false,
     }
 }
 
-/// Returns whether an error reported by the database is transient.
-fn is_transient(error: &dyn DatabaseError) -> bool {
+/// Returns whether the database reports that it is unavailable for a while.
+fn reports_unavailability(error: &dyn DatabaseError) -> bool {
     let code = error.code().unwrap_or_default();
     if error.try_downcast_ref::<PgDatabaseError>().is_some() {
         // https://www.postgresql.org/docs/current/errcodes-appendix.html

@@ -1,6 +1,4 @@
-//! Classification of rejections by the database: the violated constraint, and whether a retry of the transaction may succeed.
-
-use std::fmt;
+//! The constraint that a change has violated, and the error for the client that follows from it.
 
 use boxoffice_http::error::{Error, Result};
 
@@ -8,7 +6,7 @@ use super::transient;
 
 /// A violated constraint.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Violation {
+enum Violation {
     /// A unique constraint, by its name, such as `regions_name_key`.
     Unique(String),
     /// A foreign key: the row is still referenced, or it references a row that doesn't exist. SQLite doesn't report which.
@@ -76,42 +74,5 @@ impl<T> ViolationExt<T> for Result<T> {
             Some(Violation::ForeignKey) => meaning.into(),
             _ => error,
         })
-    }
-}
-
-/// The reason to run a transaction again: another transaction has changed a row between a read without a lock and its lock, so that
-/// the transaction has locked the wrong rows. It can't lock the right ones in addition, because that would break the lock order.
-#[derive(Debug)]
-pub struct StaleRead;
-
-impl fmt::Display for StaleRead {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a row was changed again and again before it could be locked")
-    }
-}
-
-impl From<StaleRead> for Error {
-    fn from(reason: StaleRead) -> Self {
-        Self::Unavailable(anyhow::Error::msg(reason))
-    }
-}
-
-/// Returns whether the transaction may succeed if it is run again.
-pub(super) fn is_transient(error: &Error) -> bool {
-    if matches!(error, Error::Unavailable(cause) if cause.is::<StaleRead>()) {
-        return true;
-    }
-    if transient::is_outdated_connection(error) {
-        return true;
-    }
-    let Some(sqlx::Error::Database(error)) = transient::cause(error) else { return false };
-    match error.code().as_deref() {
-        // PostgreSQL: serialization failure, deadlock; SQLite: busy and its extended forms.
-        Some("40001" | "40P01" | "5" | "261" | "517") => true,
-        // SQLite: a primary key. A command and the server generated the same identifier; the next attempt has another one.
-        Some("1555") => true,
-        // Two servers generated the same identifier; the next attempt has another one.
-        Some("23505") => error.constraint().is_some_and(|name| name.ends_with("_pkey")),
-        _ => false,
     }
 }
