@@ -239,9 +239,10 @@ impl UnitOfWork {
     }
 
     /// Registers work for a failure of the server or of the database after the first commit of this request: it undoes what would
-    /// be left half done. It runs in the background, and is repeated until it succeeds.
+    /// be left half done. It runs in the background, and is repeated until it succeeds. A request registers it once at most.
     pub fn after_failure(&self, work: impl Fn() -> BoxFuture<'static, Result<()>> + Send + Sync + 'static) {
-        self.open.lock().after_failure = Some(Box::new(work));
+        let replaced = self.open.lock().after_failure.replace(Box::new(work));
+        debug_assert!(replaced.is_none(), "a request has registered work for its failure twice");
     }
 
     /// Returns the work that was registered with [`after_failure`](Self::after_failure).
