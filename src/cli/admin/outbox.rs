@@ -96,7 +96,7 @@ pub async fn run(admin: &Admin, command: OutboxCommand) -> anyhow::Result<()> {
         }
         OutboxCommand::Drop { id } => {
             let mail = load(admin, &id).await?;
-            admin.confirm(&format!("deletes the mail \"{}\" to {} without sending it", mail.subject, mail.recipient))?;
+            admin.confirm(&format!("deletes the mail \"{}\" to {} without sending it", mail.template, mail.recipient))?;
             let discard = |ctx: Ctx| async move { outbox::discard(&ctx.unit, mail.id).await };
             let dropped = run_as_operator(&admin.operator.app, "outbox_delete", format!("/outbox/{id}"), discard).await;
             dropped.map_err(|error| describe(&error))?;
@@ -124,7 +124,8 @@ fn view(admin: &Admin, mail: &QueuedMail) -> Value {
         "state": if mail.failed.is_some() { "given up" } else { "waiting" },
         "key": if has_other_key(admin, mail) { "encrypted with another key" } else { "" },
         "recipient": mail.recipient,
-        "subject": mail.subject,
+        // The property has this name since mails were stored with their subjects, and scripts may read it.
+        "subject": mail.template,
         "created": mail.created.format_rfc3339(),
         "attempts": mail.attempts,
         "due": time(mail.due),

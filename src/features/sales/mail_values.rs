@@ -1,6 +1,6 @@
 //! The values with which the outbox stores mails about orders, transfers and offers of places.
 //!
-//! They are the identifiers of a [`MailSubject`], which `mail` loads when it sends the mail, and what the database does not have.
+//! They are the identifiers of a [`MailReference`], which `mail` loads when it sends the mail, and what the database does not have.
 //! Servers of other versions send the same mails, so the JSON must keep its form.
 
 use std::collections::BTreeMap;
@@ -79,9 +79,9 @@ impl SalesMail<'_> {
     }
 }
 
-/// The subject of a stored mail, which is loaded when the mail is sent.
+/// The order, transfer or entry that a stored mail is about. It is loaded when the mail is sent.
 #[derive(Debug, Clone, Copy)]
-pub enum MailSubject {
+pub enum MailReference {
     /// An order.
     Order(Id),
     /// The tickets of an order for one event.
@@ -92,8 +92,8 @@ pub enum MailSubject {
     Entry(Id),
 }
 
-impl MailSubject {
-    /// Returns the subject of a mail, or `None` if the mail was stored with all that it shows.
+impl MailReference {
+    /// Returns the reference of a mail, or `None` if the mail was stored with all that it shows.
     pub fn of(mail: &DueMail) -> Option<Self> {
         let id = |name: &str| mail.values.get(name)?.as_i64().map(Id);
         match mail.template {

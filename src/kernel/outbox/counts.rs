@@ -20,17 +20,17 @@ pub struct MailCounts(Mutex<BTreeMap<String, bool>>);
 
 impl MailCounts {
     /// Counts a mail to an account, unless it was counted, and returns whether it may be sent. Logs a mail that may not, because its
-    /// recipient has received too many of its kind. `subject` is what the limit counts by.
+    /// recipient has received too many of its kind. `key` is what the limit counts by.
     pub fn count(
         &self,
         kernel: &Kernel,
         limit: &AttemptLimit,
-        subject: impl Hash + Display,
+        key: impl Hash + Display,
         template: MailTemplate,
         recipient: Id,
     ) -> bool {
-        *self.0.lock().entry(subject.to_string()).or_insert_with(|| {
-            let is_allowed = limit.begin(subject).is_ok();
+        *self.0.lock().entry(key.to_string()).or_insert_with(|| {
+            let is_allowed = limit.begin(key).is_ok();
             if !is_allowed {
                 info!(kernel.log, "mail left out, its recipient has received too many";
                     "template" => template.name(), "account_id" => recipient.0);

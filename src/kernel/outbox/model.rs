@@ -85,8 +85,8 @@ pub struct QueuedMail {
     pub id: Id,
     /// The recipient's e-mail address.
     pub recipient: String,
-    /// The subject.
-    pub subject: String,
+    /// The template's name, or the subject of a mail of an earlier version.
+    pub template: String,
     /// The time at which it was stored.
     pub created: Timestamp,
     /// Attempts to deliver it.

@@ -287,11 +287,11 @@ type Prepared = Result<Option<Message>, DeliveryError>;
 /// Decrypts, completes and renders mails.
 async fn prepare(kernel: &Kernel, contents: &dyn MailContents, claimed: &[MailRow]) -> Result<Vec<Prepared>> {
     let settings = &kernel.settings.mail;
-    let (mut prepared, mut queued, mut positions) = (Vec::with_capacity(claimed.len()), Vec::new(), Vec::new());
+    let (mut prepared, mut due, mut positions) = (Vec::with_capacity(claimed.len()), Vec::new(), Vec::new());
     for (position, row) in claimed.iter().enumerate() {
         prepared.push(match open(kernel, row) {
-            Ok(Opened::Queued(mail)) => {
-                queued.push(mail);
+            Ok(Opened::Due(mail)) => {
+                due.push(mail);
                 positions.push(position);
                 Ok(None)
             }
@@ -299,8 +299,8 @@ async fn prepare(kernel: &Kernel, contents: &dyn MailContents, claimed: &[MailRo
             Err(error) => Err(permanent(error)),
         });
     }
-    let loaded = contents.load(&queued).await?;
-    for ((position, mail), content) in positions.into_iter().zip(queued).zip(loaded) {
+    let loaded = contents.load(&due).await?;
+    for ((position, mail), content) in positions.into_iter().zip(due).zip(loaded) {
         prepared[position] = match content {
             Ok(Some(content)) => render(kernel, &claimed[position], mail.template, content).map(Some),
             Ok(None) => Ok(None),
@@ -326,7 +326,7 @@ fn permanent(error: anyhow::Error) -> DeliveryError {
 /// A decrypted mail.
 enum Opened {
     /// A mail with a template.
-    Queued(DueMail),
+    Due(DueMail),
     /// A mail of an earlier version.
     Rendered(RenderedMail),
 }
@@ -342,7 +342,7 @@ fn open(kernel: &Kernel, row: &MailRow) -> anyhow::Result<Opened> {
         Some(account) => DueRecipient::Account(account),
         None => DueRecipient::Address { email: row.recipient.clone(), language },
     };
-    Ok(Opened::Queued(DueMail { template, recipient, values }))
+    Ok(Opened::Due(DueMail { template, recipient, values }))
 }
 
 /// Makes the mails due that were stored or postponed while the clock was ahead: at a time after `latest`. Returns their number.
@@ -361,7 +361,7 @@ async fn deliver(kernel: &Kernel, mail: &MailRow, prepared: Prepared) -> Deliver
         Ok(_) if is_expired(kernel.clock.now()) => Err(DeliveryError::Permanent("its code or offer has expired".to_owned())),
         Ok(Some(message)) => kernel.mail_transport.send(&OutgoingMail { name, message }).await,
         Ok(None) => {
-            info!(kernel.log, "mail not sent, its subject no longer exists"; "mail" => %mail.id);
+            info!(kernel.log, "mail not sent, it is no longer needed"; "mail" => %mail.id);
             return DeliveryResult::Ended;
         }
         Err(error) => Err(error),

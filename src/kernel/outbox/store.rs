@@ -13,7 +13,7 @@ use crate::kernel::types::paging::{PageRequest, PagedRows};
 macro_rules! queued_columns {
     () => {
         "id, coalesce((select a.number from accounts a where a.id = outbox.account_id), recipient) as recipient,
-         coalesce(template, subject) as subject, created, attempts, due, failed, expires, key_id"
+         coalesce(template, subject) as template, created, attempts, due, failed, expires, key_id"
     };
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::store::{self, MailItemRow, MailOfferRow, MailOrderRow, MailTransferRow};
 use crate::features::identity::accounts::{self, AccountRow};
-use crate::features::sales::mail_values::{MailSubject, RETURNED_SECTIONS};
+use crate::features::sales::mail_values::{MailReference, RETURNED_SECTIONS};
 use crate::features::sales::ticket_documents::{self, DocumentTicket, DocumentTicketRow};
 use crate::features::sales::tickets::TicketStatus;
 use crate::features::sales::transfers::TransferStatus;
@@ -57,11 +57,11 @@ impl MailContents for Contents {
 impl Rows {
     async fn load(ctx: &Ctx, mails: &[DueMail]) -> Result<Self> {
         let (mut orders, mut transfers, mut offers) = (vec![], vec![], vec![]);
-        for subject in mails.iter().filter_map(MailSubject::of) {
-            match subject {
-                MailSubject::Order(order) | MailSubject::TicketsOfEvent { order, .. } => orders.push(order),
-                MailSubject::Transfer(transfer) => transfers.push(transfer),
-                MailSubject::Entry(entry) => offers.push(entry),
+        for reference in mails.iter().filter_map(MailReference::of) {
+            match reference {
+                MailReference::Order(order) | MailReference::TicketsOfEvent { order, .. } => orders.push(order),
+                MailReference::Transfer(transfer) => transfers.push(transfer),
+                MailReference::Entry(entry) => offers.push(entry),
             }
         }
         let account = |mail: &DueMail| match mail.recipient {
@@ -115,20 +115,20 @@ impl Contents {
         let Some(account) = account.filter(|account| !account.removed) else { return Ok(None) };
         values.entry("name").or_insert_with(|| account.greeting().into());
         values.insert("guest".to_owned(), account.guest.into());
-        let subject = MailSubject::of(mail);
-        let is_needed = match subject {
-            Some(MailSubject::Order(order)) => add_order(rows, order, &mut values),
-            Some(MailSubject::TicketsOfEvent { order, event }) => add_event_of_tickets(rows, order, event, &mut values),
-            Some(MailSubject::Transfer(transfer)) => add_transfer(rows, mail.template, transfer, &mut values),
-            Some(MailSubject::Entry(entry)) => add_offer(rows, entry, self.0.app.clock.now(), &mut values),
+        let reference = MailReference::of(mail);
+        let is_needed = match reference {
+            Some(MailReference::Order(order)) => add_order(rows, order, &mut values),
+            Some(MailReference::TicketsOfEvent { order, event }) => add_event_of_tickets(rows, order, event, &mut values),
+            Some(MailReference::Transfer(transfer)) => add_transfer(rows, mail.template, transfer, &mut values),
+            Some(MailReference::Entry(entry)) => add_offer(rows, entry, self.0.app.clock.now(), &mut values),
             None => true,
         };
         if !is_needed {
             return Ok(None);
         }
-        let source = match (mail.template, subject) {
-            (MailTemplate::OrderConfirmation, Some(MailSubject::Order(order))) => Some(order),
-            (MailTemplate::TransferClaimed, Some(MailSubject::Transfer(transfer))) => Some(transfer),
+        let source = match (mail.template, reference) {
+            (MailTemplate::OrderConfirmation, Some(MailReference::Order(order))) => Some(order),
+            (MailTemplate::TransferClaimed, Some(MailReference::Transfer(transfer))) => Some(transfer),
             _ => None,
         };
         let is_own = |ticket: &&DocumentTicketRow| {
