@@ -178,7 +178,7 @@ async fn panic_get(_: Ctx) -> Result<()> {
 async fn panic_returns_server_error(app: TestApp) {
     let contract = json!({ "paths": { "/panics": { "get": { "operationId": "panic_get", "responses": { "500": {} } } } } });
     let mut routes = Routes::new();
-    routes.add("Panics", [get("panic_get", "/panics", panic_get).public()]);
+    routes.add("Panics", [get("panic_get", "/panics", panic_get).without_key()]);
     let server = http::start(Arc::clone(&app.state), routes, Arc::new(Contract::new(contract).unwrap()), ANY_PORT).unwrap();
 
     let response = fetch_url(&format!("http://{}/panics", server.address())).await;

@@ -171,18 +171,21 @@ impl<A: AppState> Endpoint<A> {
     }
 
     /// Removes the need for an API key and a client version: a browser requests it by itself.
-    pub fn public(self) -> Self {
-        Self { metadata: self.metadata.public(), ..self }
+    pub fn without_key(mut self) -> Self {
+        self.metadata.needs_key = false;
+        self
     }
 
     /// Marks a GET that changes something.
-    pub fn mutating(self) -> Self {
-        Self { metadata: self.metadata.mutating(), ..self }
+    pub fn mutating(mut self) -> Self {
+        self.metadata.is_mutating = true;
+        self
     }
 
     /// Removes the entity tag from its responses, because they are streamed.
-    pub fn untagged(self) -> Self {
-        Self { metadata: self.metadata.untagged(), ..self }
+    pub fn untagged(mut self) -> Self {
+        self.metadata.is_tagged = false;
+        self
     }
 
     /// Sets another function that reads the resource for the `If-Match` of a PUT or DELETE.

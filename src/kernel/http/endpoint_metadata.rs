@@ -31,9 +31,12 @@ pub const CODES: &str = "x-codes";
 pub struct EndpointMetadata {
     method: Method,
     path: String,
-    is_public: bool,
-    is_mutating: bool,
-    has_tag: bool,
+    /// True if requests need an API key and a client version. A browser sends neither by itself.
+    pub(super) needs_key: bool,
+    /// True if requests change something, so that they run in a unit of work and are audited.
+    pub(super) is_mutating: bool,
+    /// False for a GET whose responses have no entity tag, because they are streamed.
+    pub(super) is_tagged: bool,
     /// The headers that the response type declares.
     headers: Vec<String>,
 }
@@ -44,26 +47,11 @@ impl EndpointMetadata {
         Self {
             method: endpoint.method.clone(),
             path: endpoint.path.clone(),
-            is_public: false,
+            needs_key: true,
             is_mutating: endpoint.method != Method::GET,
-            has_tag: true,
+            is_tagged: true,
             headers: endpoint.response.headers.iter().map(|header| header.name.to_lowercase()).collect(),
         }
-    }
-
-    /// Marks an endpoint without authentication: a browser requests it by itself.
-    pub fn public(self) -> Self {
-        Self { is_public: true, ..self }
-    }
-
-    /// Marks an endpoint that changes something although its method is GET.
-    pub fn mutating(self) -> Self {
-        Self { is_mutating: true, ..self }
-    }
-
-    /// Marks a GET whose responses have no entity tag, because they are streamed.
-    pub fn untagged(self) -> Self {
-        Self { has_tag: false, ..self }
     }
 
     /// Returns the method.
@@ -76,37 +64,27 @@ impl EndpointMetadata {
         &self.path
     }
 
-    /// Returns whether requests need an API key and a client version. A browser sends neither by itself.
-    pub fn needs_key(&self) -> bool {
-        !self.is_public
-    }
-
-    /// Returns whether requests change something, so that they run in a unit of work and are audited.
-    pub fn is_mutating(&self) -> bool {
-        self.is_mutating
-    }
-
     /// Returns whether `Idempotency-Key` is supported. Only methods that are not idempotent by themselves need it (RFC 9110,
     /// section 9.2.2).
     pub fn is_idempotency_keyed(&self) -> bool {
-        self.needs_key() && [Method::POST, Method::PATCH].contains(&self.method)
+        self.needs_key && [Method::POST, Method::PATCH].contains(&self.method)
     }
 
     /// Returns whether `If-Match` is supported: for requests that change or delete the resource that a GET of the same path
     /// reads. A POST only adds to it.
     pub fn is_conditional(&self, has_reader: bool) -> bool {
-        self.needs_key() && [Method::PUT, Method::DELETE].contains(&self.method) && has_reader
+        self.needs_key && [Method::PUT, Method::DELETE].contains(&self.method) && has_reader
     }
 
     /// Returns whether `If-None-Match` is supported: a matching entity tag results in 304.
     pub fn is_read(&self) -> bool {
-        self.method == Method::GET && self.has_tag
+        self.method == Method::GET && self.is_tagged
     }
 
     /// Returns whether a success has an entity tag: for GET, for PUT, which returns the same representation, and for a response
     /// type that declares it.
     pub fn has_tag(&self) -> bool {
-        self.has_tag && [Method::GET, Method::PUT].contains(&self.method)
+        self.is_tagged && [Method::GET, Method::PUT].contains(&self.method)
             || self.headers.iter().any(|header| header == ETAG.as_str())
     }
 
@@ -116,7 +94,7 @@ impl EndpointMetadata {
     pub fn describe(&self, operation: &mut Value, own_codes: &[Code], is_conditional: bool, error_responses: &Value) {
         let codes = self.codes(operation, own_codes, is_conditional);
         // The scheme's name in the contract. `tests/conformance/requirement.rs` checks that it is the header `X-API-Key`.
-        operation["security"] = if self.needs_key() { json!([{ "SessionKey": [] }]) } else { json!([]) };
+        operation["security"] = if self.needs_key { json!([{ "SessionKey": [] }]) } else { json!([]) };
         let mut parameters = operation["parameters"].as_array().cloned().unwrap_or_default();
         parameters.extend(self.parameters(is_conditional));
         operation["parameters"] = parameters.into();
@@ -160,7 +138,7 @@ impl EndpointMetadata {
         let parameters = || operation["parameters"].as_array().into_iter().flatten();
         let rules: [(bool, &[Code]); 8] = [
             (true, &[Code::REQUESTS_TOO_MANY, Code::SERVER_ERROR, Code::SERVER_UNAVAILABLE]),
-            (self.needs_key(), &[Code::CLIENT_OUTDATED, Code::KEY_MISSING, Code::KEY_REFUSED, Code::RESOURCE_NOT_YOURS]),
+            (self.needs_key, &[Code::CLIENT_OUTDATED, Code::KEY_MISSING, Code::KEY_REFUSED, Code::RESOURCE_NOT_YOURS]),
             (
                 self.is_idempotency_keyed(),
                 &[Code::ARGUMENTS_INVALID, Code::IDEMPOTENCY_UNDER_WAY, Code::IDEMPOTENCY_OTHER_REQUEST],
@@ -181,7 +159,7 @@ impl EndpointMetadata {
     /// Returns the request headers that the handler reads, as parameters of the operation.
     fn parameters(&self, is_conditional: bool) -> impl Iterator<Item = Value> {
         let headers = [
-            (self.needs_key(), "X-Client-Version", true, schema::<ClientVersion>()),
+            (self.needs_key, "X-Client-Version", true, schema::<ClientVersion>()),
             (self.is_idempotency_keyed(), "Idempotency-Key", false, schema::<IdempotencyKey>()),
             (is_conditional, "If-Match", false, schema::<String>()),
             (self.is_read(), "If-None-Match", false, schema::<String>()),

@@ -69,7 +69,7 @@ impl<A: AppState> RequestHandler for AppHandler<A> {
         endpoint: &Arc<Endpoint<A>>,
         incoming: &IncomingRequest,
     ) -> Result<Option<Caller>, ApiError> {
-        if !endpoint.metadata.needs_key() {
+        if !endpoint.metadata.needs_key {
             return Ok(None);
         }
         let kernel = self.app.kernel();
@@ -153,7 +153,7 @@ impl<A: AppState> RequestHandler for AppHandler<A> {
     async fn respond(&self, request: AuthorizedRequest<'_, Self>) -> Result<Response<Body>, ApiError> {
         let metadata = &request.route.metadata;
         let if_none_match = if metadata.is_read() { etag::if_none_match(&request.incoming.head.headers) } else { Vec::new() };
-        let (has_tag, needs_key) = (metadata.has_tag(), metadata.needs_key());
+        let (has_tag, needs_key) = (metadata.has_tag(), metadata.needs_key);
         let response = self.run(request).await?;
         let has_tag = has_tag && response.status().is_success();
         if has_tag { Ok(etag::with_etag(response, needs_key, &if_none_match).await?) } else { Ok(response) }
@@ -165,7 +165,7 @@ impl<A: AppState> AppHandler<A> {
     async fn run(&self, request: AuthorizedRequest<'_, Self>) -> Result<Response<Body>, ApiError> {
         let AuthorizedRequest { incoming, contract, operation, route: endpoint, principal: caller } = request;
         let (kernel, metadata) = (self.app.kernel(), &endpoint.metadata);
-        let Some(principal) = caller.as_ref().filter(|_| metadata.is_mutating()) else {
+        let Some(principal) = caller.as_ref().filter(|_| metadata.is_mutating) else {
             let ctx = self.context(UnitOfWork::read_only(kernel.db.clone(), incoming.span.clone()));
             return Ok((endpoint.run)(EndpointRequest { ctx, caller, incoming }).await?);
         };

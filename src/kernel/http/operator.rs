@@ -79,7 +79,7 @@ impl<A: AppState> Operator<A> {
             (endpoint.run)(EndpointRequest { ctx, caller: Some(self.caller.clone()), incoming })
         };
         let db = self.app.kernel().db.clone();
-        let response = if endpoint.metadata.is_mutating() {
+        let response = if endpoint.metadata.is_mutating {
             let unit = UnitOfWork::of_request(db, None, None, Span::default());
             let resource = redact::path(operation, uri.path());
             execute(self.app.kernel(), audit_context(&user_name(), &operation.id, resource), &unit, None, run(&unit)).await?

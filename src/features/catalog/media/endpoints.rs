@@ -25,8 +25,8 @@ pub fn register(routes: &mut Routes<App>) {
     routes.add(
         "Media",
         [
-            get("media_icon_get", "/media/{image}", media_icon_get).public(),
-            get("media_image_get", "/media/{image}/{content}", media_image_get).public(),
+            get("media_icon_get", "/media/{image}", media_icon_get).without_key(),
+            get("media_image_get", "/media/{image}/{content}", media_image_get).without_key(),
         ],
     );
 }

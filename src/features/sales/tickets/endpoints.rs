@@ -30,7 +30,7 @@ pub fn register(routes: &mut Routes<App>) {
             get("ticket_code_get", "/tickets/{ticket}/code", ticket_code_get).errors(&[codes::TICKET_NOT_ISSUED]),
             get("ticket_code_image_get", "/tickets/{ticket}/code/{format}", ticket_code_image_get)
                 .errors(&[codes::TICKET_NOT_ISSUED]),
-            get("ticket_key_list", "/ticket-keys", ticket_key_list).public(),
+            get("ticket_key_list", "/ticket-keys", ticket_key_list).without_key(),
         ],
     );
 }
