@@ -5,10 +5,10 @@
 //!   [`features::catalog`], [`features::sales`], [`features::gate`], [`features::insight`]. [`features::codes`] has its error codes.
 //! - [`state`], [`routes`], [`server`]: the application's state, its endpoints, and a running server.
 //! - [`admin_listener`], [`readiness`]: the health checks and the metrics, for operators.
-//! - [`attempt_limits`]: limits of failed log-ins, mails and other attempts, by account or address.
 //! - [`clock_watch`], [`retention`]: jobs that watch the machine's clock, and delete what is no longer needed.
 //! - [`cli`], [`config`], [`bootstrap`], [`demo`]: the command line, its options, the first start, demo data.
 //! - [`provisioning`]: accounts and keys that the command line creates.
+//! - [`window_limits`]: limits of failed log-ins, mails and more, by account or address.
 //! - [`open_page`]: the page to which links in mails lead.
 //! - [`backup`], [`invariants`]: backups, and what must hold in every database.
 //! - [`contract`], [`error_catalogue`]: the contract, and the list of its errors.
@@ -21,7 +21,6 @@
 //! and `boxoffice proxy`).
 
 pub mod admin_listener;
-pub mod attempt_limits;
 pub mod backup;
 pub mod bootstrap;
 pub mod cli;
@@ -41,6 +40,7 @@ pub mod retention;
 pub mod routes;
 pub mod server;
 pub mod state;
+pub mod window_limits;
 
 /// Of the program and its tests.
 #[global_allocator]

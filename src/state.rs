@@ -11,7 +11,6 @@ use boxoffice_http::traces::Tracer;
 use boxoffice_reference::ReferencePages;
 use slog::Logger;
 
-use crate::attempt_limits::AttemptLimits;
 use crate::clock_watch::ClockWatch;
 use crate::contract;
 use crate::features::catalog::events::{EventCache, EventLists};
@@ -31,6 +30,7 @@ use crate::kernel::settings::Settings;
 use crate::kernel::unit_of_work::GroupCommit;
 use crate::kernel::worker_pool::AccountWorkerPool;
 use crate::readiness::ReadinessState;
+use crate::window_limits::WindowLimits;
 
 /// The context of a request or of a job's run.
 pub type Ctx = Context<App>;
@@ -41,8 +41,8 @@ pub struct App {
     pub kernel: Arc<Kernel>,
     /// Hashes and verifies passwords.
     pub passwords: Passwords,
-    /// Limits of failed log-ins and other attempts.
-    pub attempts: AttemptLimits,
+    /// Limits of failed log-ins, mails and more, by account or address.
+    pub limits: WindowLimits,
     /// Cache of events and of lists of events.
     pub event_cache: EventCache,
     /// Uploaded images.
@@ -99,11 +99,11 @@ impl App {
         let media = MediaStore::open(&settings)?;
         let reference_pages = Arc::new(ReferencePages::new(contract::load()?, &settings.public_url));
         let ticket_keys = TicketKeys::open(&settings.ticket_key_file, settings.creates_files)?;
-        let (passwords, attempts) = (settings.passwords, AttemptLimits::new(&settings.limits));
+        let (passwords, limits) = (settings.passwords, WindowLimits::new(&settings.limits));
         let app = Self {
             kernel: Arc::new(Kernel::open(database_url, settings, log, tracer).await?),
             passwords: Passwords::new(half_of_cores, passwords),
-            attempts,
+            limits,
             event_cache: EventCache::default(),
             media,
             generated_images: GeneratedImages::default(),

@@ -19,7 +19,6 @@ const GROUPS: [&str; 5] = ["identity", "catalog", "sales", "gate", "insight"];
 /// The modules beside `kernel` and `features`, which join both.
 const APPLICATION: [&str; 18] = [
     "admin_listener",
-    "attempt_limits",
     "backup",
     "bootstrap",
     "cli",
@@ -36,6 +35,7 @@ const APPLICATION: [&str; 18] = [
     "routes",
     "server",
     "state",
+    "window_limits",
 ];
 
 /// The modules of the kernel that the database layer names.

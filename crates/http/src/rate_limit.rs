@@ -1,8 +1,8 @@
-//! Rate limits: requests per key, credential attempts per address and identification, and credential attempts per address, all per
-//! minute; and attempts that count only if they fail ([`AttemptLimit`]).
+//! Rate limits: requests per key, guesses per address and identification, and guesses per address, all per minute; and limits of
+//! other things in a window of time, which can be released ([`WindowLimit`]).
 //!
-//! A credential attempt is a request that can be used to guess a password or a code, or to find out if an account exists.
-//! They use the generic cell rate algorithm: the whole limit may be used at once, and is then restored at a constant rate.
+//! A guess is a request that can be used to guess a password or a code, or to find out if an account exists. All limits use the
+//! generic cell rate algorithm: the whole limit may be used at once, and is then restored at a constant rate.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -24,7 +24,7 @@ use super::ApiError;
 use crate::client_ip::rate_limit_key;
 use crate::error::{Error, Result};
 
-/// Number of hash slots in which attempts are counted. Clients can invent any number of identifications and addresses, so memory
+/// Number of hash slots in which guesses are counted. Clients can invent any number of identifications and addresses, so memory
 /// must be bounded: those in the same slot share one limit. A random hash seed keeps clients from choosing a slot. About 40 MB at
 /// most for each of the two limits.
 const SLOTS: u64 = 1 << 20;
@@ -45,8 +45,8 @@ pub const HEADERS: [HeaderName; 3] = [RATE_LIMIT_POLICY, RATE_LIMIT, RETRY_AFTER
 pub struct Limits {
     keys: Option<Limit>,
     shared_keys: Option<Limit>,
-    attempts: Option<Limit>,
-    attempts_of_address: Option<Limit>,
+    guesses: Option<Limit>,
+    guesses_of_address: Option<Limit>,
     keyless: Option<Limit>,
 }
 
@@ -75,13 +75,13 @@ pub struct RateLimitStatus {
 }
 
 impl Limits {
-    /// Creates limits per minute: requests per key, and credential attempts per address and identification.
-    pub fn new(requests: u32, attempts: u32) -> Self {
+    /// Creates limits per minute: requests per key, and guesses per address and identification.
+    pub fn new(requests: u32, guesses: u32) -> Self {
         Self {
             keys: Limit::new("key", requests, u64::MAX),
             shared_keys: Limit::new("key", requests, SLOTS),
-            attempts: Limit::new("guesses", attempts, SLOTS),
-            attempts_of_address: Limit::new("address", attempts.saturating_mul(PER_ADDRESS_FACTOR), SLOTS),
+            guesses: Limit::new("guesses", guesses, SLOTS),
+            guesses_of_address: Limit::new("address", guesses.saturating_mul(PER_ADDRESS_FACTOR), SLOTS),
             keyless: Limit::new("client", requests.saturating_mul(PER_ADDRESS_FACTOR), SLOTS),
         }
     }
@@ -103,13 +103,13 @@ impl Limits {
         self.keyless.as_ref().map(|limit| limit.count(rate_limit_key(address)))
     }
 
-    /// Counts a credential attempt. Identifications are compared like accounts' names: ASCII, ignoring case.
-    pub fn count_attempt(&self, address: IpAddr, identification: &str) -> Option<RateLimitStatus> {
+    /// Counts a guess. Identifications are compared like accounts' names: ASCII, ignoring case.
+    pub fn count_guess(&self, address: IpAddr, identification: &str) -> Option<RateLimitStatus> {
         let address = rate_limit_key(address);
         let key = (address, identification.trim().to_ascii_lowercase());
         RateLimitStatus::most_restrictive([
-            self.attempts.as_ref().map(|limit| limit.count(key)),
-            self.attempts_of_address.as_ref().map(|limit| limit.count(address)),
+            self.guesses.as_ref().map(|limit| limit.count(key)),
+            self.guesses_of_address.as_ref().map(|limit| limit.count(address)),
         ])
     }
 }
@@ -174,15 +174,15 @@ impl RateLimitStatus {
     }
 }
 
-/// A limit of attempts that count only if they fail, per subject. Each attempt is counted when it begins, so that concurrent
-/// attempts can't exceed the limit.
+/// A limit of things such as failed log-ins or mails in a window of time, per key. Each is counted before it is done, so that
+/// concurrent ones can't exceed the limit, and may be released afterwards, for example because a log-in has not failed.
 #[derive(Debug)]
-pub struct AttemptLimit {
+pub struct WindowLimit {
     name: &'static str,
     /// 0: no limit.
     limit: u32,
     window: Duration,
-    /// Randomly seeded, so that clients can't find subjects that share a slot.
+    /// Randomly seeded, so that clients can't find keys that share a slot.
     hasher: RandomState,
     used: Mutex<UsedLimits>,
 }
@@ -196,30 +196,30 @@ struct UsedLimits {
     purge_at: usize,
 }
 
-/// An attempt that has begun. It stays counted unless [`forgive`](Self::forgive) is called.
+/// A use of a limit. It stays counted unless [`release`](Self::release) is called.
 #[derive(Debug)]
 #[must_use]
-pub struct Attempt<'a> {
-    limit: &'a AttemptLimit,
+pub struct CountedUse<'a> {
+    limit: &'a WindowLimit,
     slot: u64,
 }
 
-impl AttemptLimit {
-    /// Creates a limit of failed attempts in a window; 0: no limit.
+impl WindowLimit {
+    /// Creates a limit of uses in a window; 0: no limit.
     pub fn new(name: &'static str, limit: u32, window: Duration) -> Self {
         Self { name, limit, window, hasher: RandomState::new(), used: Mutex::default() }
     }
 
-    /// Counts an attempt of a subject.
+    /// Counts a use of the limit of this key.
     ///
     /// # Errors
-    /// [`Error::TooMany`] if the subject's limit is used up. The attempt is not counted then.
-    pub fn begin(&self, subject: impl Hash) -> Result<Attempt<'_>> {
-        let attempt = Attempt { limit: self, slot: self.hasher.hash_one(subject) % SLOTS };
-        let Some(interval) = self.interval() else { return Ok(attempt) };
+    /// [`Error::TooMany`] if the limit of the key is used up. The use is not counted then.
+    pub fn count(&self, key: impl Hash) -> Result<CountedUse<'_>> {
+        let counted = CountedUse { limit: self, slot: self.hasher.hash_one(key) % SLOTS };
+        let Some(interval) = self.interval() else { return Ok(counted) };
         let now = Instant::now();
         let mut used = self.used.lock();
-        let restored_at = used.restored_at.get(&attempt.slot).map_or(now, |at| (*at).max(now)) + interval;
+        let restored_at = used.restored_at.get(&counted.slot).map_or(now, |at| (*at).max(now)) + interval;
         if let Some(retry_after) = (restored_at - now).checked_sub(self.window).filter(|wait| !wait.is_zero()) {
             let status = RateLimitStatus::exceeded(self.name, self.limit, self.window, retry_after);
             return Err(Error::TooMany(Box::new(status)));
@@ -228,19 +228,19 @@ impl AttemptLimit {
             used.restored_at.retain(|_, at| *at > now);
             used.purge_at = (2 * used.restored_at.len()).max(PURGE_INTERVAL as usize);
         }
-        used.restored_at.insert(attempt.slot, restored_at);
-        Ok(attempt)
+        used.restored_at.insert(counted.slot, restored_at);
+        Ok(counted)
     }
 
-    /// Returns the time in which one attempt is restored; `None` if there is no limit.
+    /// Returns the time in which one use is restored; `None` if there is no limit.
     fn interval(&self) -> Option<Duration> {
         self.window.checked_div(self.limit)
     }
 }
 
-impl Attempt<'_> {
-    /// Takes the attempt back, because it has not failed.
-    pub fn forgive(self) {
+impl CountedUse<'_> {
+    /// Takes the use back.
+    pub fn release(self) {
         let Some(interval) = self.limit.interval() else { return };
         if let Some(restored_at) = self.limit.used.lock().restored_at.get_mut(&self.slot) {
             *restored_at = restored_at.checked_sub(interval).unwrap_or(*restored_at);
@@ -279,21 +279,21 @@ mod tests {
         let limits = Limits::new(0, 0);
 
         assert!(limits.count(1).is_none());
-        assert!(limits.count_attempt([127, 0, 0, 1].into(), "ama").is_none());
+        assert!(limits.count_guess([127, 0, 0, 1].into(), "ama").is_none());
     }
 
     #[test]
     fn attempts_on_many_accounts_exceed_the_address_limit() {
         let limits = Limits::new(0, 2);
         let address = |last| [127, 0, 0, last].into();
-        let attempt = |name: u32| limits.count_attempt(address(1), &name.to_string()).unwrap();
+        let guess = |name: u32| limits.count_guess(address(1), &name.to_string()).unwrap();
 
-        let statuses: Vec<_> = (0..21).map(attempt).collect();
+        let statuses: Vec<_> = (0..21).map(guess).collect();
 
         assert!(statuses[..20].iter().all(|status| status.check().is_ok()));
         assert_eq!((statuses[0].name, statuses[18].name, statuses[18].remaining), ("guesses", "address", 1));
         assert_eq!((statuses[20].name, statuses[20].limit, statuses[20].check().is_err()), ("address", 20, true));
-        assert!(limits.count_attempt(address(2), "20").unwrap().check().is_ok());
+        assert!(limits.count_guess(address(2), "20").unwrap().check().is_ok());
     }
 
     #[test]
@@ -320,12 +320,12 @@ mod tests {
 
     #[test]
     fn failed_attempts_count_until_they_are_restored() {
-        let limit = AttemptLimit::new("account", 3, Duration::from_secs(3600));
-        let begin = |subject| limit.begin(subject);
+        let limit = WindowLimit::new("account", 3, Duration::from_secs(3600));
+        let count = |key| limit.count(key);
 
-        let three: Vec<_> = (0..3).map(|_| begin("ama").unwrap()).collect();
-        let Err(Error::TooMany(status)) = begin("ama") else { panic!("the limit is exceeded") };
-        assert!(begin("kofi").is_ok());
+        let three: Vec<_> = (0..3).map(|_| count("ama").unwrap()).collect();
+        let Err(Error::TooMany(status)) = count("ama") else { panic!("the limit is exceeded") };
+        assert!(count("kofi").is_ok());
         assert_eq!((status.limit, status.remaining), (3, 0));
         let wait = status.retry_after.unwrap();
         assert!(wait > Duration::from_secs(1190) && wait <= Duration::from_secs(1200), "{wait:?}");
@@ -333,24 +333,24 @@ mod tests {
         status.write_headers(&mut headers);
         assert_eq!(headers["ratelimit-policy"], "\"account\";q=3;w=3600");
 
-        three.into_iter().for_each(Attempt::forgive);
-        assert!((0..3).all(|_| begin("ama").is_ok()) && begin("ama").is_err());
+        three.into_iter().for_each(CountedUse::release);
+        assert!((0..3).all(|_| count("ama").is_ok()) && count("ama").is_err());
     }
 
     #[test]
     fn failed_attempts_are_unlimited_without_a_limit() {
-        let limit = AttemptLimit::new("account", 0, Duration::from_secs(3600));
+        let limit = WindowLimit::new("account", 0, Duration::from_secs(3600));
 
-        assert!((0..1000).all(|_| limit.begin("ama").is_ok()));
-        limit.begin("ama").unwrap().forgive();
+        assert!((0..1000).all(|_| limit.count("ama").is_ok()));
+        limit.count("ama").unwrap().release();
         assert!(limit.used.lock().restored_at.is_empty());
     }
 
     #[test]
     fn restored_attempts_are_purged() {
-        let limit = AttemptLimit::new("account", 1, Duration::from_nanos(1));
+        let limit = WindowLimit::new("account", 1, Duration::from_nanos(1));
 
-        assert!((0..3 * PURGE_INTERVAL).all(|number| limit.begin(number).is_ok()));
+        assert!((0..3 * PURGE_INTERVAL).all(|number| limit.count(number).is_ok()));
 
         assert!(limit.used.lock().restored_at.len() <= PURGE_INTERVAL as usize + 1);
     }
@@ -358,7 +358,7 @@ mod tests {
     #[test]
     fn identifications_ignore_ascii_case_only() {
         let limits = Limits::new(0, 1);
-        let is_first = |name| limits.count_attempt([127, 0, 0, 1].into(), name).unwrap().check().is_ok();
+        let is_first = |name| limits.count_guess([127, 0, 0, 1].into(), name).unwrap().check().is_ok();
 
         // U+212A, the kelvin sign, is not K, although its lowercase form in Unicode is k.
         assert_eq!(["kofi", " KOFI ", "\u{212a}ofi"].map(is_first), [true, false, true]);

@@ -136,14 +136,14 @@ impl<A: AppState> RequestHandler for AppHandler<A> {
 
     fn count(&self, request: &RateLimitContext<'_, Self>) -> Option<RateLimitStatus> {
         let address = request.client_address;
-        let attempts = request.guessing_target.as_ref().and_then(|target| self.limits.count_attempt(address, target));
+        let guesses = request.guessing_target.as_ref().and_then(|target| self.limits.count_guess(address, target));
         let of_client = match request.principal {
             // All users of an application share its key.
             Some(caller) if caller.scope == Scope::Public => self.limits.count_shared(caller.key.0, address),
             Some(caller) => self.limits.count(caller.key.0),
             None => self.limits.count_keyless(address),
         };
-        RateLimitStatus::most_restrictive([attempts, of_client])
+        RateLimitStatus::most_restrictive([guesses, of_client])
     }
 
     fn count_failure(&self, client_address: IpAddr) -> Option<RateLimitStatus> {

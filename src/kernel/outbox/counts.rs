@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::hash::Hash;
 
-use boxoffice_http::rate_limit::AttemptLimit;
+use boxoffice_http::rate_limit::WindowLimit;
 use parking_lot::Mutex;
 use slog::info;
 
@@ -24,13 +24,13 @@ impl MailCounts {
     pub fn count(
         &self,
         kernel: &Kernel,
-        limit: &AttemptLimit,
+        limit: &WindowLimit,
         key: impl Hash + Display,
         template: MailTemplate,
         recipient: Id,
     ) -> bool {
         *self.0.lock().entry(key.to_string()).or_insert_with(|| {
-            let is_allowed = limit.begin(key).is_ok();
+            let is_allowed = limit.count(key).is_ok();
             if !is_allowed {
                 info!(kernel.log, "mail left out, its recipient has received too many";
                     "template" => template.name(), "account_id" => recipient.0);

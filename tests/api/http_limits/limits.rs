@@ -20,7 +20,7 @@ fn one_a_minute() -> LimitSettings {
     LimitSettings { guesses: 1, keys: 1, ..LimitSettings::default() }
 }
 
-/// A limit for credential attempts, and none for keys.
+/// A limit for guesses, and none for keys.
 fn credential_limit(guesses: u32) -> LimitSettings {
     LimitSettings { guesses, ..LimitSettings::default() }
 }
@@ -136,7 +136,7 @@ async fn limited_client_receives_retry_after(app: TestApp) {
     assert_eq!([outdated.status, keyless.status, wrong.status], [412, 401, 429], "the order of checks");
 }
 
-/// Sends a credential attempt with this body, optionally with an address from a trusted proxy.
+/// Sends a guess with this body, optionally with an address from a trusted proxy.
 async fn try_credentials(app: &TestApp, server: SocketAddr, path: &str, body: Value, from: Option<&str>) -> Response {
     let request = app.request("POST", path).at(server).json(&body);
     let request = match from {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 
 use boxoffice_http::error::{Code, Error, FieldError, Result, ensure_no_field_errors, reject_if};
-use boxoffice_http::rate_limit::Attempt;
+use boxoffice_http::rate_limit::CountedUse;
 use boxoffice_openapi::BIRTH_DATE_DESCRIPTION;
 
 use super::folded_names::folded_names;
@@ -134,13 +134,13 @@ async fn change_account(
     ensure_no_field_errors([weakness, future_birth].into_iter().flatten().collect())?;
     let (username, email) = (change.username.as_deref(), change.email.as_deref());
     require_free(&mut ctx.unit.read().await?, account.id, username, email).await?;
-    let attempt = if changes_credentials { Some(ctx.app.attempts.credential_changes.begin(account.id)?) } else { None };
+    let attempt = if changes_credentials { Some(ctx.app.limits.credential_changes.count(account.id)?) } else { None };
     let hash = match password {
         Some(password) => {
             let requester = HashRequester { account: Some(account.id), address: Some(address) };
             let hash = ctx.app.passwords.hash(requester, password.0).await;
             if hash.is_err() {
-                attempt.into_iter().for_each(Attempt::forgive);
+                attempt.into_iter().for_each(CountedUse::release);
             }
             Some(hash?)
         }
@@ -165,10 +165,10 @@ fn require_session(caller: &Caller) -> Result<()> {
 /// that out.
 async fn limit_taken_names<T>(ctx: &Ctx, caller: &Caller, address: IpAddr, work: impl Future<Output = Result<T>>) -> Result<T> {
     // Counted before the work, so that concurrent requests can't exceed the limits. Only rejections because of a name stay counted.
-    let attempts = ctx.app.attempts.begin_name(caller, address)?;
+    let attempts = ctx.app.limits.count_name(caller, address)?;
     let outcome = work.await;
     if !matches!(outcome, Err(Error::Rejected(codes::ACCOUNT_TAKEN, _))) {
-        attempts.into_iter().for_each(Attempt::forgive);
+        attempts.into_iter().for_each(CountedUse::release);
     }
     outcome
 }

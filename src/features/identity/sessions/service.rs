@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use boxoffice_http::client_ip::rate_limit_key;
 use boxoffice_http::error::{Error, Result, reject_if};
-use boxoffice_http::rate_limit::Attempt;
+use boxoffice_http::rate_limit::CountedUse;
 
 use super::model::{AccountSession, Credentials, Session, SessionCreate, SessionPath, SessionRow};
 use super::store;
@@ -59,16 +59,16 @@ async fn try_to_open(ctx: &Ctx, address: IpAddr, new: &SessionCreate) -> Result<
 async fn verify(ctx: &Ctx, credentials: &Credentials, requester: HashRequester, address: IpAddr, password: String) -> Result<()> {
     let Credentials { account, password_hash } = credentials;
     let is_known = is_known_address(ctx, account.id, address).await?;
-    let begin = || ctx.app.attempts.logins.begin(account.id);
+    let count = || ctx.app.limits.logins.count(account.id);
     // Before the password is verified, so that concurrent log-ins can't exceed the limit.
-    let attempt = if is_known { None } else { Some(begin()?) };
+    let attempt = if is_known { None } else { Some(count()?) };
     let is_correct = ctx.app.passwords.verify(requester, password, password_hash.clone()).await;
     if let Ok(false) = is_correct {
         // The attempt stays counted; one from a known address is counted now.
-        let _failed = if is_known { Some(begin()?) } else { None };
+        let _failed = if is_known { Some(count()?) } else { None };
         return Err(codes::SESSION_WRONG_PASSWORD.into());
     }
-    attempt.into_iter().for_each(Attempt::forgive);
+    attempt.into_iter().for_each(CountedUse::release);
     is_correct.map(drop)
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use boxoffice_http::error::{Error, FieldError, Result};
-use boxoffice_http::rate_limit::Attempt;
+use boxoffice_http::rate_limit::CountedUse;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -41,8 +41,8 @@ pub async fn create(ctx: &Ctx, caller: Caller, event: Id, request: Complimentary
         let sections = sections::find_all(&mut reader, section_ids(&request.items).collect::<BTreeSet<Id>>(), now).await?;
         (account, price_items(&ctx.app, Some(event), &sections, &request.items, now).err())
     };
-    let attempt = match caller.account {
-        Some(account) if request.email.is_some() && !caller.is_administrator() => Some(ctx.app.attempts.guests.begin(account)?),
+    let counted = match caller.account {
+        Some(account) if request.email.is_some() && !caller.is_administrator() => Some(ctx.app.limits.guests.count(account)?),
         _ => None,
     };
     let (is_new, is_revealed) = (account == Ok(None), account.is_err() && request.account.is_none());
@@ -54,7 +54,7 @@ pub async fn create(ctx: &Ctx, caller: Caller, event: Id, request: Complimentary
         (account, items) => Err(Error::Invalid(items.into_iter().chain(account.err()).collect())),
     };
     if !is_revealed && (!is_new || placed.is_err()) {
-        attempt.into_iter().for_each(Attempt::forgive);
+        counted.into_iter().for_each(CountedUse::release);
     }
     placed
 }

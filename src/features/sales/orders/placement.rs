@@ -202,7 +202,7 @@ fn count_mail(app: &App, inventory: &Inventory, placed: &Placed<'_>) -> bool {
     if account.verified && !placed.order.complimentary {
         return true;
     }
-    let (limit, address) = (&app.attempts.free_order_mails, account.email.to_ascii_lowercase());
+    let (limit, address) = (&app.limits.free_order_mails, account.email.to_ascii_lowercase());
     placed.request.mails.count(app, limit, address, MailTemplate::OrderConfirmation, account.id)
 }
 

@@ -135,7 +135,7 @@ async fn mail_return(
     returned: &BTreeMap<Id, i64>,
     mails: &MailCounts,
 ) -> Result<()> {
-    let (limit, customer) = (&app.attempts.free_return_mails, order.account_id);
+    let (limit, customer) = (&app.limits.free_return_mails, order.account_id);
     if order.total() > Money::ZERO || mails.count(app, limit, customer, MailTemplate::TicketsReturned, customer) {
         let amount = revocation.amount.unwrap_or(Money::ZERO);
         let mail = SalesMail::TicketsReturned { order: order.id, tickets: returned, amount, reason: &revocation.reason };

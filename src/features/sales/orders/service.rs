@@ -120,7 +120,7 @@ async fn cancel_in_tx(app: &App, tx: &mut Tx, caller: &Caller, id: Id, mails: &M
         return Err(codes::ORDER_NOT_OPEN.with_message("This order is no longer open, so it can't be cancelled."));
     }
     lifecycle::close(app, tx, row.id, OrderStatus::Cancelled).await?;
-    let (limit, account) = (&app.attempts.cancellation_mails, row.account_id);
+    let (limit, account) = (&app.limits.cancellation_mails, row.account_id);
     if mails.count(app, limit, account, MailTemplate::OrderCancelled, account) {
         let mail = SalesMail::OrderCancelled { order: row.id, cause: CancellationCause::Customer };
         outbox::push(app, tx, [mail.to(account)]).await?;

@@ -1,7 +1,7 @@
 //! Operations on payments.
 
 use boxoffice_http::error::{Error, Result, one_line};
-use boxoffice_http::rate_limit::Attempt;
+use boxoffice_http::rate_limit::CountedUse;
 use slog::warn;
 use tokio::time::timeout;
 
@@ -35,10 +35,10 @@ pub async fn create(ctx: &Ctx, caller: Caller, order: Id, new: PaymentCreate) ->
         PaymentMethod::Card => {
             // Without a limit, one could find out which of many stolen cards are valid. Integrations pay with the cards of many customers.
             let account = caller.account.filter(|_| caller.is_session);
-            let attempt = account.map(|account| ctx.app.attempts.payments.begin(account)).transpose()?;
+            let attempt = account.map(|account| ctx.app.limits.payments.count(account)).transpose()?;
             let payment = pay_by_card(ctx, caller, order, new).await;
             if !matches!(payment, Err(Error::Rejected(codes::PAYMENT_DECLINED, _))) {
-                attempt.into_iter().for_each(Attempt::forgive);
+                attempt.into_iter().for_each(CountedUse::release);
             }
             payment?
         }

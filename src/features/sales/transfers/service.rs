@@ -189,7 +189,7 @@ async fn create_in_tx(app: &App, tx: &mut Tx, caller: &Caller, new: &TransferCre
     store::insert(tx, &row).await?;
     store::insert_tickets(tx, id, &ids).await?;
     // The sender decides when a mail is sent, so their number is limited. The offer itself is not.
-    if mails.count(app, &app.attempts.transfer_mails, recipient, MailTemplate::TransferReceived, recipient) {
+    if mails.count(app, &app.limits.transfer_mails, recipient, MailTemplate::TransferReceived, recipient) {
         outbox::push(app, tx, [SalesMail::TransferReceived { transfer: id }.to(recipient)]).await?;
     }
     view(tx, caller, row, now).await
