@@ -6,7 +6,6 @@
 
 use std::future::Future;
 use std::io::{self, ErrorKind};
-use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -226,7 +225,6 @@ impl<C: DbConnection> Pool<C> {
         is_behind_pooler: bool,
         acquire_timeout: Duration,
     ) -> anyhow::Result<Self> {
-        // The connection that was released last is the most likely to be alive, and to have the statement prepared.
         let manager = ConnectionManager {
             options,
             metrics: Arc::clone(metrics),
@@ -237,6 +235,7 @@ impl<C: DbConnection> Pool<C> {
             is_behind_pooler,
             acquire_timeout,
         };
+        // The connection that was released last is the most likely to be alive, and to have the statement prepared.
         let pool = managed::Pool::builder(manager).max_size(max_size).queue_mode(QueueMode::Lifo).build();
         Ok(Self(pool?))
     }
@@ -404,20 +403,6 @@ impl<C: DbConnection> PooledConnection<C> {
             self.metrics.commit.observe(start.elapsed().as_secs_f64());
         }
         Ok(())
-    }
-}
-
-impl<C: DbConnection> Deref for PooledConnection<C> {
-    type Target = C;
-
-    fn deref(&self) -> &C {
-        self.connection.as_ref().expect(NOT_DROPPED)
-    }
-}
-
-impl<C: DbConnection> DerefMut for PooledConnection<C> {
-    fn deref_mut(&mut self) -> &mut C {
-        self.connection.as_mut().expect(NOT_DROPPED)
     }
 }
 
