@@ -1,5 +1,6 @@
 //! Everything that the features are built on. No module of the kernel names a feature.
 
+pub mod aead;
 pub mod audit;
 pub mod auth;
 pub mod clock_state;

@@ -1,6 +1,6 @@
 //! Stored responses and their encryption.
 
-use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
+use aws_lc_rs::aead::{AES_256_GCM, RandomizedNonceKey};
 use aws_lc_rs::error::Unspecified;
 use aws_lc_rs::hkdf::{HKDF_SHA256, Salt};
 use aws_lc_rs::hmac::{self, HMAC_SHA256};
@@ -10,6 +10,7 @@ use dropshot::Body;
 use http::{HeaderName, HeaderValue, Response, StatusCode, header};
 use serde::{Deserialize, Serialize};
 
+use crate::kernel::aead;
 use crate::kernel::types::secret;
 
 /// Response header of a replayed response.
@@ -90,20 +91,16 @@ impl ResponseCipher {
         secret::hex(fingerprint.sign().as_ref())
     }
 
-    /// Encrypts a response. Returns the nonce followed by the ciphertext, which can only be decrypted with the same fingerprint.
+    /// Encrypts a response. It can only be decrypted with the same fingerprint.
     pub fn encrypt(&self, response: &StoredResponse, fingerprint: &str) -> Result<Vec<u8>> {
-        let mut bytes = serde_json::to_vec(response).map_err(|error| Error::Internal(error.into()))?;
-        let nonce = self.response_key.seal_in_place_append_tag(Aad::from(fingerprint), &mut bytes).map_err(crypto_error)?;
-        Ok([nonce.as_ref(), bytes.as_slice()].concat())
+        let json = serde_json::to_vec(response).map_err(|error| Error::Internal(error.into()))?;
+        aead::seal(&self.response_key, fingerprint, json).map_err(crypto_error)
     }
 
     /// Decrypts a response.
     pub fn decrypt(&self, encrypted: &[u8], fingerprint: &str) -> Result<StoredResponse> {
-        let (nonce, ciphertext) = encrypted.split_at_checked(NONCE_LEN).ok_or_else(|| crypto_error(Unspecified))?;
-        let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(crypto_error)?;
-        let mut bytes = ciphertext.to_vec();
-        let bytes = self.response_key.open_in_place(nonce, Aad::from(fingerprint), &mut bytes).map_err(crypto_error)?;
-        serde_json::from_slice(bytes).map_err(|error| Error::Internal(error.into()))
+        let json = aead::open(&self.response_key, fingerprint, encrypted).map_err(crypto_error)?;
+        serde_json::from_slice(&json).map_err(|error| Error::Internal(error.into()))
     }
 }
 

@@ -2,16 +2,16 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result, anyhow};
-use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
+use anyhow::{Result, anyhow};
+use aws_lc_rs::aead::{AES_256_GCM, RandomizedNonceKey};
 use aws_lc_rs::error::Unspecified;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
 use super::model::MailRow;
-use crate::kernel::key_file;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::secret;
+use crate::kernel::{aead, key_file};
 
 /// Encrypts the text of mails with AES-256-GCM, because it may contain a code that sets a password. A database file keeps deleted
 /// content for a while, in free pages and in its log, and so does a backup.
@@ -58,10 +58,8 @@ impl MailCipher {
     /// # Errors
     /// Returns an error if the system has no random numbers.
     pub fn encrypt(&self, id: Id, recipient: &str, account: Option<Id>, text: &str) -> Result<String> {
-        let mut bytes = text.as_bytes().to_vec();
-        let nonce =
-            self.key.seal_in_place_append_tag(Aad::from(context(id, recipient, account)), &mut bytes).map_err(crypto_error)?;
-        Ok(BASE64_STANDARD.encode([nonce.as_ref(), bytes.as_slice()].concat()))
+        let sealed = aead::seal(&self.key, &context(id, recipient, account), text.into()).map_err(crypto_error)?;
+        Ok(BASE64_STANDARD.encode(sealed))
     }
 
     /// Returns the body of a mail. Mails of earlier versions are not encrypted.
@@ -76,13 +74,8 @@ impl MailCipher {
             }
             Some(_) => {}
         }
-        let encrypted = BASE64_STANDARD.decode(&mail.body)?;
-        let (nonce, text) = encrypted.split_at_checked(NONCE_LEN).context("it is incomplete")?;
-        let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(crypto_error)?;
-        let mut text = text.to_vec();
-        let aad = Aad::from(context(mail.id, &mail.recipient, mail.account_id));
-        let text = self.key.open_in_place(nonce, aad, &mut text).map_err(crypto_error)?;
-        Ok(String::from_utf8(text.to_vec())?)
+        let (context, sealed) = (context(mail.id, &mail.recipient, mail.account_id), BASE64_STANDARD.decode(&mail.body)?);
+        Ok(String::from_utf8(aead::open(&self.key, &context, &sealed).map_err(crypto_error)?)?)
     }
 }
 
