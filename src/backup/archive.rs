@@ -98,7 +98,7 @@ impl ArchiveWriter {
 fn header(size: u64) -> Header {
     let mut header = Header::new_gnu();
     header.set_size(size);
-    header.set_mode(0o600);
+    header.set_mode(private_files::FILE_MODE);
     header
 }
 

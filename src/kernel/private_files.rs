@@ -12,9 +12,9 @@ use rustix::process::geteuid;
 use slog::{Logger, info, warn};
 
 /// The mode of folders.
-const FOLDER: u32 = 0o700;
+const FOLDER_MODE: u32 = 0o700;
 /// The mode of files.
-const FILE: u32 = 0o600;
+pub const FILE_MODE: u32 = 0o600;
 /// The rights of other users.
 const OTHERS: u32 = 0o077;
 /// The right of all other users to read.
@@ -34,7 +34,7 @@ pub fn set_umask() {
 /// # Errors
 /// Returns an error if one of them can't be created.
 pub fn create_folder(folder: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(FOLDER).create(folder)
+    DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(folder)
 }
 
 /// Creates a folder in which no other user can do anything. It may exist, if this user has created it.
@@ -42,7 +42,7 @@ pub fn create_folder(folder: &Path) -> io::Result<()> {
 /// # Errors
 /// Returns an error if it can't be created, or belongs to another user.
 pub fn create_own_folder(folder: &Path) -> io::Result<()> {
-    match DirBuilder::new().mode(FOLDER).create(folder) {
+    match DirBuilder::new().mode(FOLDER_MODE).create(folder) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
         created => return created,
     }
@@ -50,7 +50,7 @@ pub fn create_own_folder(folder: &Path) -> io::Result<()> {
     if !metadata.is_dir() || metadata.uid() != geteuid().as_raw() {
         return Err(io::Error::other("it exists, and is no folder of this user: delete it first"));
     }
-    fs::set_permissions(folder, Permissions::from_mode(FOLDER))
+    fs::set_permissions(folder, Permissions::from_mode(FOLDER_MODE))
 }
 
 /// Creates an empty file.
@@ -58,7 +58,7 @@ pub fn create_own_folder(folder: &Path) -> io::Result<()> {
 /// # Errors
 /// Returns an error if it exists or can't be created.
 pub fn create_file(file: &Path) -> io::Result<fs::File> {
-    OpenOptions::new().write(true).create_new(true).mode(FILE).open(file)
+    OpenOptions::new().write(true).create_new(true).mode(FILE_MODE).open(file)
 }
 
 /// The lock of a folder. Dropping it unlocks the folder, also if a process that was started meanwhile has a copy of the file, which it
@@ -85,13 +85,15 @@ pub fn try_lock_folder(folder: &Path) -> io::Result<Option<FolderLock>> {
     }
 }
 
-/// Checks that a folder exists, and that this program can create files in it.
+/// Checks that this user may write a file, or create it and its folder if they don't exist.
 ///
 /// # Errors
-/// Returns an error that names the folder and the reason.
-pub fn require_writable_folder(folder: &Path) -> anyhow::Result<()> {
-    ensure!(folder.is_dir(), "there is no folder {}", folder.display());
-    access(folder, Access::WRITE_OK | Access::EXEC_OK).with_context(|| format!("{} can't be written", folder.display()))
+/// Returns an error that names the file or folder that can't be written.
+pub fn require_writable(path: &Path) -> anyhow::Result<()> {
+    let existing = existing_part(path);
+    ensure!(existing == path || existing.is_dir(), "{} is not a folder", existing.display());
+    let rights = if existing.is_dir() { Access::WRITE_OK | Access::EXEC_OK } else { Access::READ_OK | Access::WRITE_OK };
+    access(existing, rights).with_context(|| format!("{} can't be written", existing.display()))
 }
 
 /// Checks that this user has the rights `rights` to a file, or can create it. The server's user owns the data folder `data` with all that
@@ -243,7 +245,7 @@ pub fn restrict(path: &Path, log: &Logger) {
 fn try_to_restrict(path: &Path, log: &Logger) -> io::Result<()> {
     let Ok(metadata) = fs::metadata(path) else { return Ok(()) };
     let mode = metadata.permissions().mode() & 0o7777;
-    let private = if metadata.is_dir() { FOLDER } else { FILE };
+    let private = if metadata.is_dir() { FOLDER_MODE } else { FILE_MODE };
     let is_regular = metadata.is_dir() || metadata.is_file();
     if mode & OTHERS == 0 || !is_regular {
         return Ok(());

@@ -4,7 +4,6 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
-use rustix::fs::{Access, access};
 use sqlx::migrate::Migrator;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{Connection, SqliteConnection};
@@ -86,10 +85,10 @@ pub async fn inspect(url: &str) -> anyhow::Result<DatabaseState> {
 async fn inspect_sqlite(path: &Path) -> anyhow::Result<DatabaseState> {
     let name = format!("SQLite {}", path.display());
     if !path.exists() {
-        require_writable(private_files::folder_of(path))?;
+        private_files::require_writable(private_files::folder_of(path))?;
         return state(name, None, None, &SQLITE_MIGRATIONS);
     }
-    require_writable(path)?;
+    private_files::require_writable(path)?;
     // A connection creates the files of the WAL, unless the database is declared to be constant. Without a WAL, no server has it
     // open.
     let [_, wal, ..] = private_files::sqlite_files(path);
@@ -133,15 +132,4 @@ fn state(
     let is_pending = |version: i64| !applied.iter().any(|(applied, ..)| *applied == version);
     let pending = migrations.iter().filter(|migration| is_pending(migration.version)).count();
     Ok(DatabaseState { name, pending: Some(pending), currency, has_unfinished_copy: false })
-}
-
-/// Checks that this user may write a file, or create it and its folder if they don't exist.
-///
-/// # Errors
-/// Returns an error that names the file or folder that can't be written.
-pub fn require_writable(path: &Path) -> anyhow::Result<()> {
-    let existing = private_files::existing_part(path);
-    ensure!(existing == path || existing.is_dir(), "{} is not a folder", existing.display());
-    let rights = if existing.is_dir() { Access::WRITE_OK | Access::EXEC_OK } else { Access::READ_OK | Access::WRITE_OK };
-    access(existing, rights).with_context(|| format!("{} can't be written", existing.display()))
 }

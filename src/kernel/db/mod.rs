@@ -37,7 +37,7 @@ pub use copy::{Checksum, CopySummary, Value as CopiedValue, copy};
 pub use database::Db;
 pub use db_version::{DbVersion, VersionReader};
 pub use existing::back_up_sqlite;
-pub use inspect::{DatabaseState, inspect, require_writable};
+pub use inspect::{DatabaseState, inspect};
 pub use location::DatabaseLocation;
 pub use metrics::{DatabaseMetrics, Label, PoolStatus, durations};
 pub use open::check_version;

@@ -1,6 +1,6 @@
 //! Mail as files, for trying the platform out without a mail server.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -63,14 +63,12 @@ pub fn delete_before(folder: &Path, before: SystemTime) -> anyhow::Result<()> {
 
 /// Writes a mail atomically: a file that ends in `.eml` is always complete.
 fn write(path: &Path, text: &[u8]) -> io::Result<()> {
-    if let Some(folder) = path.parent() {
-        private_files::create_folder(folder)?;
-    }
+    private_files::create_folder(private_files::folder_of(path))?;
     let temporary = path.with_extension("part");
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(private_files::FILE_MODE).open(&temporary)?;
     file.write_all(text)?;
     file.sync_all()?;
     fs::rename(&temporary, path)?;
     // Without this, a power failure could lose the file after the mail was deleted from the outbox.
-    path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+    private_files::sync_folder_of(path)
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use anyhow::{Chain, Context, Result, anyhow};
+use anyhow::{Chain, Context, Result, anyhow, ensure};
 use boxoffice_http::etag;
 use bytes::Bytes;
 use object_store::aws::AmazonS3Builder;
@@ -147,7 +147,8 @@ impl MediaStore {
             let lock = Arc::clone(&self.check).try_lock_owned().context("an earlier check of the folder has not ended")?;
             return spawn_blocking(move || {
                 let _lock = lock;
-                private_files::require_writable_folder(&folder)?;
+                ensure!(folder.is_dir(), "there is no folder {}", folder.display());
+                private_files::require_writable(&folder)?;
                 Ok(disk_space::free_bytes(&folder)?)
             })
             .await?;

@@ -80,7 +80,7 @@ fn write(folder: &Path, rows: Vec<AuditRow>) -> anyhow::Result<()> {
 
 /// Appends whole lines to a file and waits until they are on the disk.
 fn append(path: &Path, lines: &[u8]) -> anyhow::Result<()> {
-    let mut file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path)?;
+    let mut file = OpenOptions::new().read(true).append(true).create(true).mode(private_files::FILE_MODE).open(path)?;
     // A crash may have left the beginning of a line.
     if file.metadata()?.len() > 0 {
         file.seek(SeekFrom::End(-1))?;
