@@ -36,9 +36,9 @@ pub(crate) const JOBS: [Job<App>; 15] = [
         .in_memory(),
     // Readers and buyers do not depend on it: to them an expired reservation is over at once.
     Job::every(5, "expire reservations", |app| async move { orders::expire_due(&Context::immediate(app)).await }.boxed())
-        .shutdown_timeout(60),
+        .with_long_steps(),
     Job::every(5, "process refunds", |app| async move { payments::process_due(&Context::immediate(app)).await }.boxed())
-        .shutdown_timeout(60),
+        .with_long_steps(),
     // Places become free in many ways, so the job looks for them instead of being called by each.
     Job::every(1, "offer places to waiting accounts", |app| {
         async move { waiting_list::offer_places(&Context::immediate(app)).await }.boxed()
@@ -46,7 +46,7 @@ pub(crate) const JOBS: [Job<App>; 15] = [
     Job::every(5, "return orders of cancelled events", |app| {
         async move { event_returns::return_next(&Context::immediate(app)).await }.boxed()
     })
-    .shutdown_timeout(60)
+    .with_long_steps()
     .on_one_server(),
     Job::every(1, outbox::DELIVER_MAIL, |app| async move { mail::deliver_due(&app).await }.boxed()),
     Job::every(5, "report changed events", |app| async move { mail::report_events(&Context::immediate(app)).await }.boxed()),

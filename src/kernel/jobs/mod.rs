@@ -55,9 +55,9 @@ impl<A: 'static> Job<A> {
         Self { name, interval, shutdown_timeout, runs_on_one_server: false, is_in_memory: false, step }
     }
 
-    /// Sets the time in seconds that a shutdown waits for its step.
-    pub const fn shutdown_timeout(mut self, seconds: u64) -> Self {
-        self.shutdown_timeout = Duration::from_secs(seconds);
+    /// Declares that its step may take long: a shutdown waits a minute for it.
+    pub const fn with_long_steps(mut self) -> Self {
+        self.shutdown_timeout = Duration::from_secs(60);
         self
     }
 
