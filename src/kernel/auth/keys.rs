@@ -252,7 +252,7 @@ pub async fn authenticate(kernel: &Arc<Kernel>, key: &str, span: &Span) -> Resul
 async fn look_up(kernel: Arc<Kernel>, keys: Vec<(Digest, Span)>) -> Result<Vec<KeyLookup>> {
     let (digests, spans): (Vec<Digest>, Vec<Span>) = keys.into_iter().unzip();
     let mut reader = kernel.db.version_reader().await?.traced(&Span::of_batch("key lookup", &spans));
-    let (changes, db_version) = reader.scalar_with_version("count", "key_changes").await?;
+    let (changes, db_version) = reader.key_changes_with_version().await?;
     let mut rows: Vec<Option<Arc<KeyRow>>> = {
         let mut cache = kernel.keys.cache.lock();
         let entries = cache.get_mut(&changes);

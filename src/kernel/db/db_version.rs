@@ -5,9 +5,7 @@ use std::time::Instant;
 use boxoffice_http::error::Result;
 use boxoffice_http::traces::Span;
 
-use super::query::Scalar;
 use super::transaction::Reader;
-use super::transient::database_error;
 
 /// A version of the committed data. Reads of equal versions return the same data.
 #[derive(Debug, PartialEq, Eq)]
@@ -22,16 +20,20 @@ pub struct DbVersion {
 pub struct VersionReader(pub(super) Reader);
 
 impl VersionReader {
-    /// Reads a value from a table with one row. Returns it with the version that it was read from.
-    pub async fn scalar_with_version<T: Scalar>(&mut self, column: &str, table: &str) -> Result<(T, DbVersion)> {
-        let (connection, token) = match &self.0 {
-            Reader::Sqlite(pooled) => (Some(pooled.created_at()), "(select cast(data_version as text) from pragma_data_version)"),
+    /// Returns the number of changes of API keys, with the version that it was read from.
+    pub async fn key_changes_with_version(&mut self) -> Result<(i64, DbVersion)> {
+        let (connection, statement) = match &self.0 {
+            Reader::Sqlite(pooled) => (
+                Some(pooled.created_at()),
+                "select count, (select cast(data_version as text) from pragma_data_version) from key_changes",
+            ),
             // The start time distinguishes servers: a promoted standby may assign the same numbers to other transactions.
-            Reader::Postgres(_) => (None, "concat(pg_postmaster_start_time(), ' ', pg_current_snapshot())"),
+            Reader::Postgres(_) => {
+                (None, "select count, concat(pg_postmaster_start_time(), ' ', pg_current_snapshot()) from key_changes")
+            }
         };
-        let rows: Vec<(T, String)> = self.0.select(&format!("{column}, {token} from {table}")).all().await?;
-        let (value, token) = rows.into_iter().next().ok_or(sqlx::Error::RowNotFound).map_err(database_error)?;
-        Ok((value, DbVersion { connection, token }))
+        let (changes, token) = self.0.query(statement).one().await?;
+        Ok((changes, DbVersion { connection, token }))
     }
 
     /// Returns it with a span below which its statements have their spans.

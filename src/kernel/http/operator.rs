@@ -44,7 +44,7 @@ impl<A: AppState> Operator<A> {
     /// Returns an error if the database fails.
     pub async fn new(app: Arc<A>, routes: Routes<A>, contract: Arc<Contract>) -> Result<Self> {
         let mut reader = app.kernel().db.version_reader().await?;
-        let (_, db_version): (i64, _) = reader.scalar_with_version("count", "key_changes").await?;
+        let (_, db_version) = reader.key_changes_with_version().await?;
         let caller = Caller {
             key: Id::NONE,
             scope: Scope::Administrator,
