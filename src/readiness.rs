@@ -85,13 +85,13 @@ async fn check_dependencies(app: &App) -> Readiness {
     if let Err(error) = &media {
         slog::warn!(app.log, "the image store can't be used"; "cause" => one_line(error));
     }
-    let is_usable = |name: &'static str, checked: anyhow::Result<()>| {
+    let report = |name: &'static str, checked: anyhow::Result<()>| {
         if let Err(error) = &checked {
             slog::warn!(app.log, "not ready"; "dependency" => name, "cause" => one_line(error));
         }
         (name, checked.is_ok())
     };
-    vec![is_usable(DATABASE, database), is_usable("mail_queue", mail_queue), (MEDIA, media.is_ok())]
+    vec![report(DATABASE, database), report("mail_queue", mail_queue), (MEDIA, media.is_ok())]
 }
 
 /// Waits for a check, with a time limit.
