@@ -89,10 +89,7 @@ impl Kernel {
         if let Some(standby) = &settings.read_database {
             db = db.with_standby(&standby.0, log.clone())?;
         }
-        db.metrics().log.get_or_init(|| log.clone());
-        if let Some(threshold) = settings.slow_statement {
-            db.metrics().slow_statements.enable(threshold, log.clone());
-        }
+        db.set_log(log.clone(), settings.slow_statement);
         let highest = db.highest_id().await.map_err(|error| anyhow!(error.into_log_text()));
         clock.ensure_ids_after(highest.context("cannot read the database")?);
         Ok(Self {

@@ -2,11 +2,14 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use boxoffice_http::error::{Error, Result};
+use slog::Logger;
 use sqlx::{PgConnection, SqliteConnection};
 
 use super::checkpoint::Checkpoints;
+use super::database_log::DatabaseLog;
 use super::db_version::VersionReader;
 use super::metrics::{DatabaseMetrics, PoolStatus};
 use super::pool::Pool;
@@ -162,6 +165,12 @@ impl Db {
         let truncated = connection.query("pragma wal_checkpoint(truncate)").optional::<(i64, i64, i64)>().await;
         let _reset: Option<(i64,)> = connection.query("pragma busy_timeout = 5000").optional().await?;
         Ok(truncated?.is_some_and(|(is_busy, _, _)| is_busy == 0))
+    }
+
+    /// Sets the log of the pools, and the time from which a statement is logged as slow.
+    pub fn set_log(&self, log: Logger, slow_statement: Option<Duration>) {
+        // Only the first log is used: a server sets it once, when it starts.
+        let _first = self.metrics().log.set(DatabaseLog::new(log, slow_statement));
     }
 
     /// The metrics of the database.

@@ -5,11 +5,10 @@ use std::sync::OnceLock;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
-use slog::Logger;
 
-use super::slow_statements::SlowStatements;
+use super::database_log::DatabaseLog;
 
-/// Histograms of times in seconds and of the size of batches, counters, and logs.
+/// Histograms of times in seconds and of the size of batches, counters, and the log.
 #[derive(Debug)]
 pub struct DatabaseMetrics {
     /// Time that a request waits for a connection.
@@ -22,10 +21,8 @@ pub struct DatabaseMetrics {
     pub standby_reads: Family<Label, Counter>,
     /// Connections that PostgreSQL has refused because it has too many.
     pub refused_connections: Counter,
-    /// Log of slow statements.
-    pub slow_statements: SlowStatements,
-    /// Log of the pools, once the server has one.
-    pub log: OnceLock<Logger>,
+    /// The log, if the database is that of a server.
+    pub(super) log: OnceLock<DatabaseLog>,
 }
 
 impl Default for DatabaseMetrics {
@@ -36,7 +33,6 @@ impl Default for DatabaseMetrics {
             batch: Histogram::new(exponential_buckets(1.0, 2.0, 8)),
             standby_reads: Family::default(),
             refused_connections: Counter::default(),
-            slow_statements: SlowStatements::default(),
             log: OnceLock::new(),
         }
     }

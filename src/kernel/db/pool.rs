@@ -129,7 +129,7 @@ impl<C: DbConnection> ConnectionManager<C> {
     /// accepts one that was requested after the last refusal. Meanwhile the pool makes do with those that are open.
     fn record(&self, requested: Instant, opened: &sqlx::Result<C>) {
         let mut refused = self.refused.lock();
-        let log = self.metrics.log.get();
+        let log = self.metrics.log.get().map(|database| &database.log);
         match opened {
             Ok(_) if refused.is_some_and(|refused| refused < requested) => {
                 *refused = None;
@@ -363,7 +363,9 @@ impl<C: DbConnection> PooledConnection<C> {
             *outdated.0.lock() = Some(Instant::now());
         }
         *is_ready = output.is_ok();
-        metrics.slow_statements.record(statement.as_str(), start.elapsed(), span.request_id());
+        if let Some(log) = metrics.log.get() {
+            log.record_statement(statement.as_str(), start.elapsed(), span.request_id());
+        }
         if output.is_err() {
             traced.fail();
         }
