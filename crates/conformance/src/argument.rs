@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use boxoffice_openapi::response::Content;
+use boxoffice_openapi::response::BodyContent;
 use boxoffice_openapi::{
     Direction, ExampleUse, Operation, Parameter, ParameterLocation, PathTemplate, Sampler, Schema, escape, resolve,
     to_plain_string,
@@ -102,7 +102,7 @@ impl Argument {
 
     /// Collects the properties of a form, of its alternatives those that a value satisfies. Empty if the media type is no form, or has no
     /// schema.
-    pub fn from_form(document: &Value, operation: &Operation, content: &Content, value: &Value) -> Vec<Self> {
+    pub fn from_form(document: &Value, operation: &Operation, content: &BodyContent, value: &Value) -> Vec<Self> {
         let Some(declared) = &content.schema else { return Vec::new() };
         let encoding = form::encoding(document, operation, content);
         let pointer = format!("{}/requestBody/content/{}", operation.pointer, escape(&content.media_type));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::bail;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use boxoffice_openapi::response::{Content, essence};
+use boxoffice_openapi::response::{BodyContent, essence};
 use boxoffice_openapi::{Operation, PNG_PIXEL, Parameter, ParameterLocation, Schema, field_values, resolve, to_plain_string};
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ const DISPOSITION: &str = "Content-Disposition: form-data";
 ///
 /// # Errors
 /// Fails if the media type is neither a form nor text nor bytes.
-pub fn encode(content: &Content, encoding: &Value, value: &Value) -> anyhow::Result<(String, Vec<u8>)> {
+pub fn encode(content: &BodyContent, encoding: &Value, value: &Value) -> anyhow::Result<(String, Vec<u8>)> {
     let media_type = &content.media_type;
     let essence = media_type.split(';').next().unwrap_or(media_type).trim().to_ascii_lowercase();
     Ok(match (essence.as_str(), value) {
@@ -55,7 +55,7 @@ pub fn encode(content: &Content, encoding: &Value, value: &Value) -> anyhow::Res
 }
 
 /// Returns the Encoding Objects of the body of an operation, by the names of its properties.
-pub fn encoding(document: &Value, operation: &Operation, content: &Content) -> Value {
+pub fn encoding(document: &Value, operation: &Operation, content: &BodyContent) -> Value {
     let body = document.pointer(&format!("{}/requestBody", operation.pointer)).unwrap_or(&Value::Null);
     resolve(document, body)["content"][&content.media_type]["encoding"].clone()
 }
@@ -110,7 +110,7 @@ impl FormField {
 }
 
 /// Returns the schema of a property of a form: that of the alternative (`oneOf`, `anyOf`) to which the form belongs, or else any.
-fn property<'c>(content: &'c Content, form: &Value, name: &str) -> &'c Value {
+fn property<'c>(content: &'c BodyContent, form: &Value, name: &str) -> &'c Value {
     let Some(schema) = &content.schema else { return &Value::Null };
     let declared = schema.parts_for(form).into_iter().find_map(|(_, part)| part["properties"].get(name));
     let any = || schema.properties().into_iter().find(|(other, _)| *other == name).map(|(_, property)| property);
@@ -118,13 +118,13 @@ fn property<'c>(content: &'c Content, form: &Value, name: &str) -> &'c Value {
 }
 
 /// Returns if a body is bytes.
-fn is_bytes(content: &Content) -> bool {
+fn is_bytes(content: &BodyContent) -> bool {
     content.schema.as_ref().is_none_or(|schema| schema.resolved["format"] == "binary" || schema.resolved == json!({}))
 }
 
 /// Returns the names and texts of a member of a URL-encoded form: in the declared style, or else one for each item of an array.
 fn styled(
-    content: &Content,
+    content: &BodyContent,
     encoding: &Value,
     form: &Value,
     name: &str,

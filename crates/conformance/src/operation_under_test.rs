@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use boxoffice_openapi::response::{Content, matches_range};
+use boxoffice_openapi::response::{BodyContent, matches_range};
 use boxoffice_openapi::{Contract, Direction, Operation, ParameterLocation, Sampler, Schema, SecurityScheme, escape, resolve};
 use http::header::CONTENT_TYPE;
 use serde_json::{Map, Value, json};
@@ -35,7 +35,7 @@ pub struct OperationUnderTest<'a> {
     /// The JSON body, if the operation takes one.
     pub json_body: Option<JsonBody>,
     /// The body, if the operation takes none in JSON.
-    pub form: Option<&'a Content>,
+    pub form: Option<&'a BodyContent>,
 }
 
 /// The JSON body of an operation.
@@ -70,13 +70,13 @@ impl Alternative {
 }
 
 /// Returns the schema of a body, with references resolved.
-fn schema_of(document: &Value, content: &Content) -> Value {
+fn schema_of(document: &Value, content: &BodyContent) -> Value {
     content.schema.as_deref().map_or_else(|| json!({}), |schema| resolve(document, &schema.raw))
 }
 
 /// Returns the examples of a body that its schema allows, with generated values instead of properties that it forbids. The schema of
 /// another body than JSON or a form may describe something else.
-fn valid_examples(document: &Value, content: &Content) -> Map<String, Value> {
+fn valid_examples(document: &Value, content: &BodyContent) -> Map<String, Value> {
     let valid = |example: &Value| match &content.schema {
         Some(schema) if content.is_json() || example.is_object() => valid_example(document, schema, example),
         _ => Some(example.clone()),
@@ -117,11 +117,12 @@ impl<'a> OperationUnderTest<'a> {
     pub fn new(contract: &Contract, spec: &'a Operation, seed: u64) -> Self {
         let document = &contract.document;
         let contents = spec.body.as_ref().map_or(&[][..], |body| &body.contents);
-        let is_json_content = |content: &&Content| content.is_json() || matches_range(&content.media_type, "application/json");
+        let is_json_content =
+            |content: &&BodyContent| content.is_json() || matches_range(&content.media_type, "application/json");
         let json_body = contents.iter().find(is_json_content).map(|content| JsonBody::new(document, spec, content));
         let form = contents.first().filter(|_| json_body.is_none());
         let parameters = spec.parameters.iter().filter_map(|parameter| Argument::from_parameter(document, spec, parameter));
-        let fields = |content: &Content| {
+        let fields = |content: &BodyContent| {
             let generate = || Sampler::new(document, &schema_of(document, content), Direction::Request).ok()?.sample(seed).ok();
             let value = valid_examples(document, content).values().next().cloned().or_else(generate)?;
             Some(Argument::from_form(document, spec, content, &value))
@@ -322,7 +323,7 @@ impl<'a> OperationUnderTest<'a> {
 }
 
 impl JsonBody {
-    fn new(document: &Value, operation: &Operation, content: &Content) -> Self {
+    fn new(document: &Value, operation: &Operation, content: &BodyContent) -> Self {
         // `application/*+json` is JSON, but can't be sent.
         let is_declared = content.is_json() && !content.media_type.contains('*');
         Self {

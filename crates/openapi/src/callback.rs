@@ -6,7 +6,7 @@ use http::HeaderMap;
 use serde_json::Value;
 
 use crate::resolver::{References, escape};
-use crate::response::Content;
+use crate::response::BodyContent;
 use crate::schema::{Direction, to_plain_string};
 use crate::{METHODS, Operation, ParsedRequest};
 
@@ -20,7 +20,7 @@ pub struct Callback {
     /// The method, in capitals.
     pub method: String,
     /// The first declared body, if there is one.
-    pub content: Option<Content>,
+    pub content: Option<BodyContent>,
     /// Location in the document, as a JSON pointer.
     pub pointer: String,
 }
@@ -65,7 +65,7 @@ pub(crate) fn read<'a>(
             }
             let body = node.get("requestBody").and_then(|body| references.follow(body)["content"].as_object());
             let content = body.and_then(|contents| contents.iter().next());
-            let content = content.map(|(media_type, node)| Content::new(references, media_type, node, Direction::Request));
+            let content = content.map(|(media_type, node)| BodyContent::new(references, media_type, node, Direction::Request));
             callbacks.push(Callback { name: name.clone(), url: url.clone(), method: method.to_uppercase(), content, pointer });
         }
     }

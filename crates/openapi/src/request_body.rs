@@ -26,7 +26,7 @@ use crate::json;
 use crate::multipart::Multipart;
 use crate::parameter::{Parameter, ParameterLocation};
 use crate::resolver::{References, unescape};
-use crate::response::{Content, essence, find_content, is_json, matches_range};
+use crate::response::{BodyContent, essence, find_content, is_json, matches_range};
 use crate::schema::{Direction, Schema, client_message, format_description};
 use crate::urlencoded_form::{FORM, Form};
 
@@ -52,7 +52,7 @@ pub struct RequestBody {
     /// True if a request must have a body.
     pub required: bool,
     /// The accepted media types.
-    pub contents: Vec<Content>,
+    pub contents: Vec<BodyContent>,
     /// The parsers of `contents`, in the same order.
     parsers: Vec<BodyParser>,
 }
@@ -83,13 +83,14 @@ impl RequestBody {
     /// If `content` is missing, or a form property has a style that is not one of OpenAPI.
     pub fn new<'a>(references: &References<'a>, node: &'a Value, is_builtin: bool) -> anyhow::Result<Self> {
         let declared = node["content"].as_object().context("a body has no content")?;
-        let content = |(media_type, node): (&String, &'a Value)| Content::new(references, media_type, node, Direction::Request);
+        let content =
+            |(media_type, node): (&String, &'a Value)| BodyContent::new(references, media_type, node, Direction::Request);
         let contents: Vec<_> = declared.iter().map(content).collect();
-        let parser = |((media_type, node), content): ((&String, &'a Value), &Content)| {
+        let parser = |((media_type, node), content): ((&String, &'a Value), &BodyContent)| {
             BodyParser::new(references, media_type, node, content.examples.values().next(), is_builtin)
         };
         let parsers = declared.iter().zip(&contents).map(parser).collect::<anyhow::Result<Vec<_>>>()?;
-        let is_large = |content: &Content| {
+        let is_large = |content: &BodyContent| {
             let properties = content.schema.as_deref().and_then(|schema| schema.resolved["properties"].as_object());
             !content.is_json() || properties.is_some_and(|all| all.values().any(|property| property["format"] == "image"))
         };
@@ -119,7 +120,7 @@ impl RequestBody {
             return Err(RequestError::UnsupportedMediaType(text.to_owned()));
         }
         let Some(media_type) = headers.get(header::CONTENT_TYPE).filter(|_| !bytes.is_empty()) else {
-            let json = self.contents.iter().position(Content::is_json);
+            let json = self.contents.iter().position(BodyContent::is_json);
             let json = json.or_else(|| find_content(&self.contents, "application/json"));
             return Ok(self.parsers.get(json.unwrap_or_default()));
         };

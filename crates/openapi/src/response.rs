@@ -26,14 +26,14 @@ pub struct ResponseSpec {
     /// Location in the document, as a JSON pointer (RFC 6901).
     pub pointer: String,
     /// The declared bodies. Empty if the response has no body.
-    pub contents: Vec<Content>,
+    pub contents: Vec<BodyContent>,
     /// The declared headers, except `Content-Type`.
     pub headers: Vec<Parameter>,
 }
 
 /// A declared body of a request or response: a Media Type Object.
 #[derive(Debug)]
-pub struct Content {
+pub struct BodyContent {
     /// The media type or range, as written in the document: `application/json`, `image/*`.
     pub media_type: String,
     /// The examples, by name. An unnamed one is called `example`.
@@ -82,7 +82,8 @@ impl ResponseSpec {
     pub(super) fn new<'a>(references: &References<'a>, pointer: String, status: &str, node: &'a Value) -> anyhow::Result<Self> {
         let node = references.follow(node);
         let contents = node["content"].as_object().into_iter().flatten();
-        let content = |(media_type, node): (&String, &'a Value)| Content::new(references, media_type, node, Direction::Response);
+        let content =
+            |(media_type, node): (&String, &'a Value)| BodyContent::new(references, media_type, node, Direction::Response);
         let headers = node["headers"].as_object().into_iter().flatten();
         Ok(Self {
             statuses: statuses(status)?,
@@ -209,7 +210,7 @@ impl ResponseSpec {
 }
 
 /// Returns the index of the content that declares a media type: the most specific one that includes it, and the first among equals.
-pub(crate) fn find_content(contents: &[Content], media_type: &str) -> Option<usize> {
+pub(crate) fn find_content(contents: &[BodyContent], media_type: &str) -> Option<usize> {
     if let Some(index) = contents.iter().position(|content| content.media_type == media_type) {
         return Some(index);
     }
@@ -218,7 +219,7 @@ pub(crate) fn find_content(contents: &[Content], media_type: &str) -> Option<usi
     Some(index)
 }
 
-impl Content {
+impl BodyContent {
     /// Parses a Media Type Object.
     pub(super) fn new<'a>(references: &References<'a>, media_type: &str, node: &'a Value, direction: Direction) -> Self {
         Self {

@@ -43,7 +43,7 @@ pub use metrics::{DatabaseMetrics, Label, PoolStatus, durations};
 pub use open::check_version;
 pub use pages::{LARGE_PAGE, list_count_sql, permit_page};
 pub(crate) use query::define_sql;
-pub use query::{DbRow, Param, Query, Scalar};
+pub use query::{DbRow, Param, Scalar, SqlQuery};
 pub use standby::check_standby;
 pub use statement::{Columns, Statement};
 pub use statement_span::summary as statement_summary;

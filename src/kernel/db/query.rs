@@ -48,14 +48,14 @@ enum Rows {
 
 /// A statement and the values that have been bound so far.
 #[must_use]
-pub enum Query<'a> {
+pub enum SqlQuery<'a> {
     /// On the embedded database.
     Sqlite(&'a mut PooledConnection<SqliteConnection>, sqlx::query::Query<'a, Sqlite, SqliteArguments>),
     /// On PostgreSQL.
     Postgres(&'a mut PooledConnection<PgConnection>, sqlx::query::Query<'a, Postgres, PgArguments>),
 }
 
-impl<'a> Query<'a> {
+impl<'a> SqlQuery<'a> {
     /// A statement on PostgreSQL. Behind a pooler in transaction mode it is unnamed.
     pub(super) fn postgres(
         pooled: &'a mut PooledConnection<PgConnection>,

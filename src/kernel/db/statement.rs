@@ -10,7 +10,7 @@ use sqlx::sqlite::SqliteArguments;
 use sqlx::{Arguments, AssertSqlSafe, Encode, PgConnection, Postgres, SqlSafeStr, SqliteConnection, Type};
 
 use super::pool::PooledConnection;
-use super::query::{DbRow, Param, Query, Scalar};
+use super::query::{DbRow, Param, Scalar, SqlQuery};
 use super::transaction::{Reader, Tx};
 use crate::kernel::types::folding::fold;
 use crate::kernel::types::id::Id;
@@ -280,16 +280,16 @@ impl<'a> Statement<'a> {
         self.driver.argument_count()
     }
 
-    pub(super) fn query(self) -> Query<'a> {
+    pub(super) fn query(self) -> SqlQuery<'a> {
         let text = AssertSqlSafe(self.text).into_sql_str();
         match self.driver {
             Driver::Sqlite(pooled, arguments) => {
                 pooled.statement = text.clone();
-                Query::Sqlite(pooled, sqlx::query_with(text, arguments))
+                SqlQuery::Sqlite(pooled, sqlx::query_with(text, arguments))
             }
             Driver::Postgres(pooled, arguments) => {
                 pooled.statement = text.clone();
-                Query::postgres(pooled, sqlx::query_with(text, arguments))
+                SqlQuery::postgres(pooled, sqlx::query_with(text, arguments))
             }
         }
     }

@@ -9,7 +9,7 @@ use boxoffice_http::traces::Span;
 use sqlx::{PgConnection, SqlSafeStr, SqliteConnection};
 
 use super::pool::{ACQUIRE_TIMEOUT, PooledConnection};
-use super::query::Query;
+use super::query::SqlQuery;
 use super::transient;
 
 /// Number of attempts to run a transaction. The error of the last one is returned to the caller.
@@ -106,15 +106,15 @@ impl Reader {
     }
 
     /// Begins a statement. Its text is the same on both databases, with `$1`, `$2` … as placeholders.
-    pub fn query(&mut self, sql: &'static str) -> Query<'_> {
+    pub fn query(&mut self, sql: &'static str) -> SqlQuery<'_> {
         match self {
             Self::Sqlite(pooled) => {
                 pooled.statement = sql.into_sql_str();
-                Query::Sqlite(pooled, sqlx::query(sql))
+                SqlQuery::Sqlite(pooled, sqlx::query(sql))
             }
             Self::Postgres(pooled) => {
                 pooled.statement = sql.into_sql_str();
-                Query::postgres(pooled, sqlx::query(sql))
+                SqlQuery::postgres(pooled, sqlx::query(sql))
             }
         }
     }

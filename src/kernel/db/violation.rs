@@ -6,14 +6,14 @@ use super::transient;
 
 /// A violated constraint.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Violation {
+enum ConstraintViolation {
     /// A unique constraint, by its name, such as `regions_name_key`.
     Unique(String),
     /// A foreign key: the row is still referenced, or it references a row that doesn't exist. SQLite doesn't report which.
     ForeignKey,
 }
 
-impl Violation {
+impl ConstraintViolation {
     fn of(error: &Error) -> Option<Self> {
         let Some(sqlx::Error::Database(error)) = transient::cause(error) else { return None };
         if error.is_foreign_key_violation() {
@@ -55,23 +55,23 @@ pub trait ViolationExt<T> {
 
 impl<T> ViolationExt<T> for Result<T> {
     fn on_unique(self, constraint: &str, meaning: impl Into<Error>) -> Result<T> {
-        self.map_err(|error| match Violation::of(&error) {
-            Some(Violation::Unique(name)) if name == constraint => meaning.into(),
+        self.map_err(|error| match ConstraintViolation::of(&error) {
+            Some(ConstraintViolation::Unique(name)) if name == constraint => meaning.into(),
             _ => error,
         })
     }
 
     fn on_taken(self, scope: &str, column: &str, meaning: impl Into<Error>) -> Result<T> {
         let constraints = [format!("{scope}_{column}_key"), format!("{scope}_folded_{column}_key")];
-        self.map_err(|error| match Violation::of(&error) {
-            Some(Violation::Unique(name)) if constraints.contains(&name) => meaning.into(),
+        self.map_err(|error| match ConstraintViolation::of(&error) {
+            Some(ConstraintViolation::Unique(name)) if constraints.contains(&name) => meaning.into(),
             _ => error,
         })
     }
 
     fn on_foreign_key(self, meaning: impl Into<Error>) -> Result<T> {
-        self.map_err(|error| match Violation::of(&error) {
-            Some(Violation::ForeignKey) => meaning.into(),
+        self.map_err(|error| match ConstraintViolation::of(&error) {
+            Some(ConstraintViolation::ForeignKey) => meaning.into(),
             _ => error,
         })
     }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use anyhow::Context;
-use boxoffice_openapi::response::{Content, essence, matches_range};
+use boxoffice_openapi::response::{BodyContent, essence, matches_range};
 use boxoffice_openapi::{MAX_REFERENCE_CHAIN, Operation, escape};
 use http::header::CONTENT_TYPE;
 use http::request::Parts;
@@ -74,8 +74,8 @@ impl Recording {
     }
 
     /// Adds a JSON body.
-    fn add_body(&mut self, owner: &str, contents: &[Content], media_type: &str, body: &[u8]) {
-        let is_declared = |content: &&Content| content.is_json() && matches_range(&content.media_type, essence(media_type));
+    fn add_body(&mut self, owner: &str, contents: &[BodyContent], media_type: &str, body: &[u8]) {
+        let is_declared = |content: &&BodyContent| content.is_json() && matches_range(&content.media_type, essence(media_type));
         let Some(content) = contents.iter().find(is_declared) else { return };
         let Ok(mut value) = serde_json::from_slice::<Value>(body) else { return };
         mask_secrets(&mut value);

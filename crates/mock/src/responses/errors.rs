@@ -1,6 +1,6 @@
 //! Errors with the reason and the status of a rejection, in the shape that the document declares.
 
-use boxoffice_openapi::response::{Content, essence};
+use boxoffice_openapi::response::{BodyContent, essence};
 use dropshot::Body;
 use http::Response;
 use serde_json::Value;
@@ -49,7 +49,7 @@ impl SelectedResponse<'_> {
     }
 
     /// Replaces another status in an error by that of the response. Adds it to a problem (RFC 9457) if the schema allows it.
-    pub(super) fn correct_status(&self, content: &Content, value: &mut Value) {
+    pub(super) fn correct_status(&self, content: &BodyContent, value: &mut Value) {
         let violations = |value: &Value| content.schema.as_deref().map_or(0, |schema| schema.violations(value).len());
         let status = self.status.as_u16();
         let is_status = |value: &Value| value.as_u64().is_some_and(|status| (100..600).contains(&status));

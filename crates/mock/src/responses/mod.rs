@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 
 use anyhow::Context;
 use boxoffice_openapi::paging::normalize_name;
-use boxoffice_openapi::response::{Content, ResponseSpec};
+use boxoffice_openapi::response::{BodyContent, ResponseSpec};
 use boxoffice_openapi::{ExampleUse, Operation, Sampler, Schema};
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, StatusCode};
@@ -61,7 +61,7 @@ pub struct SelectedResponse<'a> {
     /// Its declaration in the document.
     spec: &'a ResponseSpec,
     template: &'a ResponseTemplate,
-    content: Option<(&'a Content, &'a BodySource)>,
+    content: Option<(&'a BodyContent, &'a BodySource)>,
     /// The index of the example in the content; `None` for generated data.
     example_index: Option<usize>,
 }
@@ -80,7 +80,7 @@ pub enum SelectionError {
 impl OperationResponses {
     /// Creates the responses of an operation.
     pub fn new(operation: &Operation) -> Self {
-        let source = |content: &Content| BodySource {
+        let source = |content: &BodyContent| BodySource {
             media_type: concrete_media_type(&content.media_type),
             examples: content.examples.iter().map(|_| OnceLock::new()).collect(),
             validity: OnceLock::new(),
@@ -165,7 +165,7 @@ impl<'a> SelectedResponse<'a> {
         status: u16,
         accept: Option<&str>,
     ) -> Option<Result<Self, SelectionError>> {
-        let index = |content: &Content| {
+        let index = |content: &BodyContent| {
             let names = || content.examples.keys();
             let similar = || names().position(|name| normalize_name(name) == normalize_name(example));
             names().position(|name| name == example).or_else(similar)
@@ -213,7 +213,7 @@ impl<'a> SelectedResponse<'a> {
 }
 
 /// Returns the first violation of a body by its schema. Undeclared properties are none where the schema allows them.
-fn first_violation(content: &Content, value: &Value) -> Option<String> {
+fn first_violation(content: &BodyContent, value: &Value) -> Option<String> {
     let schema = content.schema.as_deref().filter(|_| content.is_json())?;
     schema.first_declared_error(value).unwrap_or_else(|error| Some(format!("{error:#}")))
 }

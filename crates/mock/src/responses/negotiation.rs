@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use boxoffice_openapi::response::{Content, essence, matches_range};
+use boxoffice_openapi::response::{BodyContent, essence, matches_range};
 
 use super::{BodySource, SelectionError};
 
@@ -12,16 +12,16 @@ use super::{BodySource, SelectionError};
 /// # Errors
 /// Returns an error if the client accepts none of them, or only XML that can't be generated.
 pub fn negotiate<'a>(
-    contents: impl Iterator<Item = (&'a Content, &'a BodySource)>,
+    contents: impl Iterator<Item = (&'a BodyContent, &'a BodySource)>,
     accept: Option<&str>,
-) -> Result<Option<(&'a Content, &'a BodySource)>, SelectionError> {
+) -> Result<Option<(&'a BodyContent, &'a BodySource)>, SelectionError> {
     let accept = accept.unwrap_or("*/*");
     // A range of the document may include an accepted media type.
     let includes_accepted = |declared: &str| {
         let mut accepted = accept.split(',').map(essence);
         declared.contains('*') && accepted.any(|range| matches_range(declared, range) && quality(accept, range) > 0)
     };
-    let weigh = |(content, source): &(&Content, &BodySource)| match quality(accept, essence(&source.media_type)) {
+    let weigh = |(content, source): &(&BodyContent, &BodySource)| match quality(accept, essence(&source.media_type)) {
         0 if includes_accepted(&content.media_type) => 1,
         weight => weight,
     };

@@ -1,7 +1,7 @@
 //! Rendering of a selected response.
 
 use anyhow::{Context, anyhow};
-use boxoffice_openapi::response::Content;
+use boxoffice_openapi::response::BodyContent;
 use boxoffice_openapi::{Contract, Direction, ExampleUse, Parameter, Sampler, Schema, escape};
 use bytes::Bytes;
 use dropshot::Body;
@@ -91,7 +91,7 @@ impl SelectedResponse<'_> {
     pub(super) fn generate(
         &self,
         context: &RenderContext<'_>,
-        content: &Content,
+        content: &BodyContent,
         source: &BodySource,
         seed: u64,
         examples: ExampleUse,

@@ -14,7 +14,7 @@ mod store;
 use std::collections::{HashMap, HashSet};
 
 use boxoffice_http::error::Error;
-use boxoffice_openapi::response::{Content, essence};
+use boxoffice_openapi::response::{BodyContent, essence};
 use boxoffice_openapi::{Contract, Operation, ParsedRequest, Schema};
 use page::PageNumbers;
 use parking_lot::Mutex;
@@ -436,7 +436,7 @@ fn find_operation<'a>(contract: &'a Contract, method: &str, path: &str) -> Optio
 }
 
 /// Returns the JSON content of an operation's lowest success.
-fn success_content<'a>(contract: &'a Contract, method: &str, path: &str) -> Option<&'a Content> {
+fn success_content<'a>(contract: &'a Contract, method: &str, path: &str) -> Option<&'a BodyContent> {
     let operation = find_operation(contract, method, path)?;
     let successes = operation.responses.iter().filter(|response| (200..300).contains(response.statuses.start()));
     let response = successes.min_by_key(|response| *response.statuses.start())?;

@@ -5,7 +5,7 @@ use boxoffice_http::error::Result;
 use super::model::{EventRow, EventStatus};
 use super::search_index;
 use crate::features::catalog::sections;
-use crate::kernel::db::{Query, Reader, Tx, define_sql};
+use crate::kernel::db::{Reader, SqlQuery, Tx, define_sql};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::folding::fold;
 use crate::kernel::types::id::Id;
@@ -80,7 +80,7 @@ pub async fn update(tx: &mut Tx, row: &EventRow) -> Result<()> {
 }
 
 /// Binds the identifier and the columns that a host may change, which are `$1` to `$16` in both statements.
-fn bind_properties<'a>(statement: Query<'a>, row: &EventRow) -> Query<'a> {
+fn bind_properties<'a>(statement: SqlQuery<'a>, row: &EventRow) -> SqlQuery<'a> {
     statement
         .bind(row.id)
         .bind(row.title.clone())

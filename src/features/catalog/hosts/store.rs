@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 use boxoffice_http::error::Result;
 
 use super::model::{AdministratorRow, HostCreate, HostDetails, HostFilter, HostRow, HostUpdate};
-use crate::kernel::db::{Query, Reader, Tx, define_sql};
+use crate::kernel::db::{Reader, SqlQuery, Tx, define_sql};
 use crate::kernel::types::folding::fold;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
@@ -162,7 +162,7 @@ pub async fn update(tx: &mut Tx, id: Id, change: &HostUpdate) -> Result<Option<H
 }
 
 /// Binds the details, which are `$5` to `$13` in both statements.
-fn bind_details<'a>(statement: Query<'a>, details: &HostDetails) -> Query<'a> {
+fn bind_details<'a>(statement: SqlQuery<'a>, details: &HostDetails) -> SqlQuery<'a> {
     statement
         .bind(details.description.clone())
         .bind(details.phone.clone())
