@@ -4,18 +4,17 @@ use boxoffice_http::error::Result;
 
 use super::cipher::KeyIds;
 use super::model::{MailRow, NewMail, QueuedMail};
-use crate::kernel::db::{Reader, Tx, Writes};
+use crate::kernel::db::{Reader, Tx, Writes, define_sql};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
 
-/// The columns of [`QueuedMail`].
-macro_rules! queued_columns {
-    () => {
-        "id, coalesce((select a.number from accounts a where a.id = outbox.account_id), recipient) as recipient,
-         coalesce(template, subject) as template, created, attempts, due, failed, expires, key_id"
-    };
-}
+// The columns of `QueuedMail`.
+define_sql!(
+    queued_columns,
+    "id, coalesce((select a.number from accounts a where a.id = outbox.account_id), recipient) as recipient,
+     coalesce(template, subject) as template, created, attempts, due, failed, expires, key_id"
+);
 
 pub fn insert<'a>(writes: Writes<'a>, mails: &[NewMail<'_>], key_id: &str, now: Timestamp) -> Writes<'a> {
     let into = "outbox (id, recipient, account_id, address_account_id, template, subject, body, key_id, expires, created,

@@ -28,9 +28,7 @@ pub async fn find_scanned(
     serials: Vec<String>,
     scope: AdmissionScope,
 ) -> Result<Vec<ScannedTicketRow>> {
-    let columns = "t.id, t.serial, t.order_id, t.event_id, t.section_id, t.owner_id, t.status, t.issued, t.redeemed, t.modified,
-         a.id as admission_id, a.redeemer, a.device, a.token_id, k.name as token_name, a.admitted, ";
-    store::find_with_admissions(reader, columns, event, serials, scope).await
+    store::find_with_admissions(reader, tickets::joined_columns!(), event, serials, scope).await
 }
 
 /// Redeems tickets that are [locked](tickets::lock_by_serials) and Issued, at the times of their admissions. Returns their number.

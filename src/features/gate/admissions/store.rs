@@ -90,13 +90,10 @@ pub async fn find_refused(
     serials: Vec<String>,
     scope: AdmissionScope,
 ) -> Result<Vec<RefusedTicketRow>> {
-    let columns =
-        "t.serial, t.status, a.id as admission_id, a.redeemer, a.device, a.token_id, k.name as token_name, a.admitted, ";
-    find_with_admissions(reader, columns, event, serials, scope).await
+    find_with_admissions(reader, "t.serial, t.status", event, serials, scope).await
 }
 
-/// Returns columns of the tickets of an event with these serial numbers and of their admissions, and whether the scope covers them.
-/// The columns end with a comma.
+/// Returns these columns of the tickets of an event with these serial numbers, their admissions, and whether the scope covers them.
 pub(super) async fn find_with_admissions<R: DbRow>(
     reader: &mut Reader,
     columns: &str,
@@ -105,6 +102,7 @@ pub(super) async fn find_with_admissions<R: DbRow>(
     scope: AdmissionScope,
 ) -> Result<Vec<R>> {
     let tickets = reader.select(columns);
+    let tickets = tickets.push(", a.id as admission_id, a.redeemer, a.device, a.token_id, k.name as token_name, a.admitted, ");
     let tickets = match scope.token() {
         Some(token) => tickets.push_bind(&tokens::covers_sql("t.section_id"), token),
         None => tickets.push("true"),

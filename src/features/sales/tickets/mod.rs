@@ -27,6 +27,7 @@ pub use model::{Redeemed, SERIAL_PATTERN, Serial, SerialInput, Ticket, TicketRow
 pub use qr_code::QrCode;
 pub use service::{AccountTickets, NewTickets, issue, replace};
 pub(crate) use service::{list_of_account, list_of_order};
+pub(in crate::features) use store::joined_columns;
 pub use store::{
     BYTES, SET_MODIFIED, bytes_sql, find_by_order, has_upcoming, ids_of_account, list_for_gate, lock_by_ids, lock_by_serials,
     lock_of_order, lock_orders, lock_own, mark_pending, or_all_if_future, redeem, release, touch_of_account, undo_redemption,

@@ -15,6 +15,12 @@ use crate::kernel::types::paging::{PageRequest, PagedRows, SortOrder};
 
 // The columns of `TicketRow`.
 define_sql!(columns, "id, serial, order_id, event_id, section_id, owner_id, status, issued, redeemed, modified");
+// The same for a statement that joins the tickets as `t` with other tables.
+define_sql!(
+    joined_columns,
+    "t.id, t.serial, t.order_id, t.event_id, t.section_id, t.owner_id, t.status, t.issued, t.redeemed, t.modified"
+);
+pub(in crate::features) use joined_columns;
 
 /// Sets the time of the last change but admissions to `?`, which is the current time. The time of a ticket always increases, even
 /// if the clock of the server that made the change before is ahead.

@@ -20,3 +20,4 @@ pub use model::TransferStatus;
 pub(crate) use model::{Transfer, TransferFilter};
 pub use service::{AccountTransfers, cancel_for_account, cancel_for_tickets};
 pub(crate) use service::{list_of_account, list_of_order};
+pub(in crate::features) use store::from_transfers_and_tickets;

@@ -14,6 +14,14 @@ use crate::kernel::types::paging::{PageRequest, PagedRows, SortOrder};
 
 // The columns of `TransferRow`.
 define_sql!(columns, "id, status, sender_id, recipient_id");
+// The transfers `f` with their tickets `t`: those that are offered, or after a claim those that have replaced them. (Tickets that were
+// claimed by an earlier version of the server were not replaced.)
+define_sql!(
+    from_transfers_and_tickets,
+    "from transfers f join transfer_tickets o on o.transfer_id = f.id join tickets p on p.id = o.ticket_id
+     join tickets t on t.id = case when f.status = 'Claimed' then coalesce(p.replaced_by, p.id) else p.id end"
+);
+pub(in crate::features) use from_transfers_and_tickets;
 
 /// Maximum number of tickets that are loaded with transfers. A page has fewer, because its size is limited.
 pub const MAX_TICKETS: usize = 5_000;
@@ -190,13 +198,12 @@ pub async fn offered_tickets(reader: &mut Reader, transfers: impl IntoIterator<I
     tickets.push(" order by ticket_id").scalars().await
 }
 
-/// Returns the tickets of these transfers, the oldest ticket first: those that are offered, or after a claim those that have
-/// replaced them, at most [`MAX_TICKETS`]. (Tickets that were claimed by an earlier version of the server were not replaced.)
+/// Returns the tickets of these transfers, the oldest ticket first, at most [`MAX_TICKETS`].
 pub async fn tickets(reader: &mut Reader, transfers: impl IntoIterator<Item = Id>) -> Result<Vec<TransferTicketRow>> {
-    let tickets = reader.select(
-        "f.id as transfer_id, t.id as ticket_id, t.serial, t.section_id, t.issued
-         from transfers f join transfer_tickets o on o.transfer_id = f.id join tickets p on p.id = o.ticket_id
-         join tickets t on t.id = case when f.status = 'Claimed' then coalesce(p.replaced_by, p.id) else p.id end where true",
-    );
+    let tickets = reader.select(concat!(
+        "f.id as transfer_id, t.id as ticket_id, t.serial, t.section_id, t.issued ",
+        from_transfers_and_tickets!(),
+        " where true"
+    ));
     tickets.and_in("f.id", transfers).push(&format!(" order by t.id limit {MAX_TICKETS}")).all().await
 }
