@@ -72,14 +72,14 @@ pub async fn issue_key(
     transaction!(ctx.unit, |tx| {
         let account = match account {
             None => None,
-            Some(number) => Some(find_account(tx, number).await?),
+            Some(number) => Some(lock_account(tx, number).await?),
         };
         issue(&ctx.app, tx, &NewKey { kind: KeyKind::Integration, name, scope, account, token: None, expires }).await
     })
 }
 
 /// Locks an account, so that it isn't removed while it gets a key.
-async fn find_account(tx: &mut Tx, number: &str) -> Result<Id> {
+async fn lock_account(tx: &mut Tx, number: &str) -> Result<Id> {
     let unknown = || codes::ACCOUNT_UNKNOWN.with_message(format!("no account has the number {number}"));
     let account = accounts::find_by_number(tx, number).await?.ok_or_else(unknown)?;
     Ok(accounts::lock(tx, account.id).await?.ok_or_else(unknown)?.id)

@@ -46,7 +46,7 @@ pub use placement::OrderRequest;
 pub(crate) use returns::{OrderReturn, list as list_returns};
 pub use revocation::{ReturnedTickets, return_tickets_of_event};
 pub use search::parse as read_number_filter;
-pub use service::{AccountOrders, find_with_payments, lock_authorized, resend_confirmation};
+pub use service::{AccountOrders, load_for_payments, lock_authorized, resend_confirmation};
 pub(crate) use service::{get, list_newest_of_account};
 pub use store::{find, lock, lock_all, lock_events_of, lock_reserved_sections};
 pub(crate) use voids::{OrderVoid, list as list_voids};

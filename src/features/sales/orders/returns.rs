@@ -50,14 +50,14 @@ pub struct OrderReturnPath {
 
 pub async fn list(ctx: &Ctx, caller: &Caller, order: Id, paging: PageRequest) -> Result<Page<OrderReturn>> {
     let mut reader = ctx.unit.read().await?;
-    service::find_with_payments(&mut reader, caller, order).await?;
+    service::load_for_payments(&mut reader, caller, order).await?;
     let page = revocation_store::list_returns(&mut reader, order, paging).await?;
     Ok(page.map(view))
 }
 
 pub async fn get(ctx: &Ctx, caller: &Caller, order: Id, id: Id) -> Result<OrderReturn> {
     let mut reader = ctx.unit.read().await?;
-    service::find_with_payments(&mut reader, caller, order).await?;
+    service::load_for_payments(&mut reader, caller, order).await?;
     Ok(view(revocation_store::find_return(&mut reader, order, id).await?.ok_or(Error::NOT_FOUND)?))
 }
 

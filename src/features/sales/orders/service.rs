@@ -147,7 +147,7 @@ pub async fn resend_confirmation(ctx: &Ctx, id: Id) -> Result<()> {
 ///
 /// # Errors
 /// [`Error::NOT_FOUND`], and [`Error::FORBIDDEN`] for all other callers.
-pub async fn find_with_payments(reader: &mut Reader, caller: &Caller, id: Id) -> Result<OrderRow> {
+pub async fn load_for_payments(reader: &mut Reader, caller: &Caller, id: Id) -> Result<OrderRow> {
     let row = store::find(reader, id).await?.ok_or(Error::NOT_FOUND)?;
     if !caller.is(row.account_id) {
         require_hosts(reader, caller, id).await?;

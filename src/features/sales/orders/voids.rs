@@ -38,7 +38,7 @@ pub struct OrderVoidCreate {
 
 pub async fn list(ctx: &Ctx, caller: &Caller, order: Id, paging: PageRequest) -> Result<Page<OrderVoid>> {
     let mut reader = ctx.unit.read().await?;
-    service::find_with_payments(&mut reader, caller, order).await?;
+    service::load_for_payments(&mut reader, caller, order).await?;
     let page = revocation_store::list_voids(&mut reader, order, paging).await?;
     Ok(page.map(view))
 }

@@ -19,13 +19,13 @@ use crate::state::Ctx;
 
 pub async fn list(ctx: &Ctx, caller: &Caller, order: Id, paging: PageRequest) -> Result<Page<Payment>> {
     let mut reader = ctx.unit.read().await?;
-    orders::find_with_payments(&mut reader, caller, order).await?;
+    orders::load_for_payments(&mut reader, caller, order).await?;
     Ok(store::list(&mut reader, order, paging).await?.map(PaymentViewRow::view))
 }
 
 pub async fn get(ctx: &Ctx, caller: &Caller, order: Id, payment: Id) -> Result<Payment> {
     let mut reader = ctx.unit.read().await?;
-    orders::find_with_payments(&mut reader, caller, order).await?;
+    orders::load_for_payments(&mut reader, caller, order).await?;
     Ok(store::find(&mut reader, order, payment).await?.ok_or(Error::NOT_FOUND)?.view())
 }
 

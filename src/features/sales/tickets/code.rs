@@ -77,7 +77,7 @@ pub async fn get_image(ctx: &Ctx, caller: &Caller, ticket: Id, format: qr_code::
 }
 
 async fn load(ctx: &Ctx, caller: &Caller, ticket: Id) -> Result<String> {
-    let row = service::find_authorized(&mut ctx.unit.read().await?, caller, ticket).await?;
+    let row = service::load_authorized(&mut ctx.unit.read().await?, caller, ticket).await?;
     if row.status != TicketStatus::Issued {
         return Err(codes::TICKET_NOT_ISSUED.with_message("Only a ticket that is Issued has a code."));
     }

@@ -63,13 +63,13 @@ pub async fn list_of_order(ctx: &Ctx, caller: &Caller, order: Id, paging: PageRe
 
 pub async fn get(ctx: &Ctx, caller: &Caller, ticket: Id) -> Result<Ticket> {
     let mut reader = ctx.unit.read().await?;
-    let row = find_authorized(&mut reader, caller, ticket).await?;
+    let row = load_authorized(&mut reader, caller, ticket).await?;
     let mut views = views(&mut reader, caller, vec![row], ctx.app.clock.now()).await?;
     views.pop().ok_or(Error::NOT_FOUND)
 }
 
-/// Returns a ticket to its owner, to administrators of the event's host and to platform administrators.
-pub async fn find_authorized(reader: &mut Reader, caller: &Caller, ticket: Id) -> Result<TicketRow> {
+/// Loads a ticket for its owner, an administrator of the event's host or a platform administrator.
+pub async fn load_authorized(reader: &mut Reader, caller: &Caller, ticket: Id) -> Result<TicketRow> {
     let row = store::find(reader, ticket).await?.ok_or(Error::NOT_FOUND)?;
     if !caller.is(row.owner_id) {
         events::load_managed(reader, caller, row.event_id).await?;

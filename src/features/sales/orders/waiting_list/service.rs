@@ -103,15 +103,15 @@ async fn list(
 
 pub async fn get(ctx: &Ctx, caller: &Caller, path: &WaitingEntryPath) -> Result<WaitingEntry> {
     let mut reader = ctx.unit.read().await?;
-    let row = find(&mut reader, path).await?;
+    let row = load(&mut reader, path).await?;
     if !caller.is(row.account_id) {
         events::load_managed(&mut reader, caller, row.event_id).await?;
     }
     view(&mut reader, caller, row, ctx.app.clock.now()).await
 }
 
-/// Returns the entry with this path.
-async fn find(reader: &mut Reader, path: &WaitingEntryPath) -> Result<EntryRow> {
+/// Loads the entry with this path.
+async fn load(reader: &mut Reader, path: &WaitingEntryPath) -> Result<EntryRow> {
     let row = store::find(reader, path.entry).await?;
     row.filter(|row| row.section_id == path.section && row.event_id == path.event).ok_or(Error::NOT_FOUND)
 }
@@ -119,11 +119,11 @@ async fn find(reader: &mut Reader, path: &WaitingEntryPath) -> Result<EntryRow> 
 /// Removes an entry. The places of an open offer become free for the next account.
 pub async fn leave(ctx: &Ctx, caller: &Caller, path: &WaitingEntryPath) -> Result<()> {
     transaction!(ctx.unit, |tx| {
-        let row = find(tx, path).await?;
+        let row = load(tx, path).await?;
         caller.require_account(row.account_id)?;
         sections::lock_all(tx, [row.section_id]).await?;
         // The offer may have begun or ended before the lock.
-        let row = find(tx, path).await?;
+        let row = load(tx, path).await?;
         remove(tx, &row).await
     })
 }
