@@ -1,4 +1,5 @@
-//! The ledger: an entry for every amount that was paid for an order, and for every amount that was refunded.
+//! The ledger: an entry, in the API a `Transaction`, for every amount that was paid for an order, and for every amount that was
+//! refunded.
 //!
 //! Entries are only added, never changed. An entry is written in the transaction that confirms the payment or completes the
 //! refund. So the sales minus the refunds are the platform's balance, at any moment and exact to the cent.
@@ -16,7 +17,7 @@ mod store;
 pub use allocation::{Allocation, AllocationLine, HostShare, TicketCosts};
 pub use endpoints::register;
 pub(crate) use model::Transaction;
-pub use model::{Entry, TransactionType};
+pub use model::{NewTransaction, TransactionType};
 pub(crate) use service::list_of_order;
 pub use service::record;
 pub use store::sales;

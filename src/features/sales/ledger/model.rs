@@ -25,7 +25,7 @@ pub enum TransactionType {
 
 stored_as_text!(TransactionType);
 
-/// An entry in a response.
+/// An entry of the ledger in a response.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Transaction {
     #[serde(rename = "self")]
@@ -58,9 +58,9 @@ pub struct TransactionFilter {
     pub order: Option<IdText>,
 }
 
-/// Money that was paid or refunded, to be recorded.
+/// An entry to be added: money that was paid or refunded.
 #[derive(Debug)]
-pub struct Entry {
+pub struct NewTransaction {
     /// The payment, or the payment that is refunded.
     pub payment: Id,
     /// The order of the payment.
@@ -71,7 +71,7 @@ pub struct Entry {
     pub part: Allocation,
 }
 
-impl Entry {
+impl NewTransaction {
     /// Returns the direction in which the money moved.
     pub fn kind(&self) -> TransactionType {
         if self.refund.is_some() { TransactionType::Refund } else { TransactionType::Sale }
