@@ -4,7 +4,7 @@ use boxoffice_http::string_newtype;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::kernel::types::api_types::{Uri, cleared_by_null};
+use crate::kernel::types::api_types::{NullableField, Uri, cleared_by_null};
 use crate::kernel::types::id::{Id, IdText};
 
 /// Preferences in API responses.
@@ -12,9 +12,7 @@ use crate::kernel::types::id::{Id, IdText};
 pub struct Preferences {
     #[serde(rename = "self")]
     pub uri: Uri,
-    // Always present, though it may be null: schemars would make an `Option` field optional.
-    #[schemars(schema_with = "Option::<IdText>::json_schema")]
-    pub region: Option<IdText>,
+    pub region: NullableField<IdText>,
 }
 
 string_newtype!(

@@ -8,7 +8,7 @@ use crate::features::catalog::regions;
 use crate::features::identity::accounts::{self, AccountNumber, AccountRow};
 use crate::kernel::auth::Caller;
 use crate::kernel::db::{Tx, transaction};
-use crate::kernel::types::api_types::Uri;
+use crate::kernel::types::api_types::{NullableField, Uri};
 use crate::kernel::types::id::{Id, IdText};
 use crate::state::Ctx;
 
@@ -43,5 +43,5 @@ async fn update_in_tx(tx: &mut Tx, caller: &Caller, number: &AccountNumber, chan
 }
 
 fn view(account: &AccountRow, region: Option<Id>) -> Preferences {
-    Preferences { uri: Uri(format!("/accounts/{}/preferences", account.number)), region: region.map(IdText) }
+    Preferences { uri: Uri(format!("/accounts/{}/preferences", account.number)), region: NullableField(region.map(IdText)) }
 }

@@ -36,7 +36,7 @@ pub fn view(row: &ConflictRow) -> AdmissionConflict {
             admitted: row.admitted.format_rfc3339(),
             redeemer: row.admission_redeemer.clone(),
             device: row.admission_device.clone(),
-            token: token(row.admission_token_id).map(|uri| uri.0),
+            token: NullableField(token(row.admission_token_id).map(|uri| uri.0)),
             token_name: row.admission_token_name.clone().unwrap_or_default(),
         },
         scan: OfflineScan {

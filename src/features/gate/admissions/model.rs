@@ -175,7 +175,7 @@ impl EarlierAdmissionRow {
             admitted: self.admitted?.format_rfc3339(),
             redeemer: self.redeemer.clone()?,
             device: self.device.clone()?,
-            token: self.token_id.map(|token| tokens::uri(event, token).0),
+            token: NullableField(self.token_id.map(|token| tokens::uri(event, token).0)),
             token_name: self.token_name.clone().unwrap_or_default(),
         })
     }

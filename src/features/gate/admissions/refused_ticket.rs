@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::kernel::types::api_types::NullableField;
+
 /// The reason for which a ticket is not admitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -53,8 +55,7 @@ pub struct EarlierAdmission {
     /// The device as recorded.
     pub device: String,
     /// The URI of the admission token, unless an account admitted the ticket.
-    #[schemars(schema_with = "Option::<String>::json_schema")]
-    pub token: Option<String>,
+    pub token: NullableField<String>,
     /// The name of the token, or empty.
     pub token_name: String,
 }

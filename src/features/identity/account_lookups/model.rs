@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::features::identity::accounts::Role;
+use crate::kernel::types::api_types::NullableField;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct LookupCreate {
@@ -17,8 +18,8 @@ pub struct LookupCreate {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Lookup {
     pub identification: String,
-    // Always present, though it may be null: schemars would make an `Option` field optional.
-    #[schemars(schema_with = "Option::<String>::json_schema")]
-    pub role: Option<Role>,
+    // The document lists no roles here.
+    #[schemars(with = "NullableField<String>")]
+    pub role: NullableField<Role>,
     pub found: bool,
 }

@@ -17,9 +17,7 @@ pub struct Integration {
     pub name: String,
     pub role: Role,
     pub account: AccountNumber,
-    // Always present, though it may be null: schemars would make an `Option` field optional.
-    #[schemars(schema_with = "Option::<DateTime>::json_schema")]
-    pub expires: Option<DateTime>,
+    pub expires: NullableField<DateTime>,
     pub created: DateTime,
     #[serde(rename = "lastUsed")]
     pub last_used: NullableField<DateTime>,

@@ -105,7 +105,7 @@ fn view(row: IntegrationRow) -> Integration {
         name: row.name,
         role: row.role,
         account: AccountNumber(row.number),
-        expires: row.expires.map(|expires| DateTime(expires.format_rfc3339())),
+        expires: NullableField(row.expires.map(|expires| DateTime(expires.format_rfc3339()))),
         created: DateTime(row.created.format_rfc3339()),
         last_used: NullableField(row.last_used.map(|used| DateTime(used.format_rfc3339()))),
     }

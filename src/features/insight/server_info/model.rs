@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::features::identity::accounts::AccountTitle;
+use crate::kernel::types::api_types::NullableField;
 use crate::kernel::types::money::Money;
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -39,8 +40,7 @@ pub struct Defaults {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FeeStep {
-    /// The highest unit price; null for the last step. Required and nullable: schemars would make an `Option` optional.
-    #[schemars(schema_with = "Option::<Money>::json_schema")]
-    pub up_to: Option<Money>,
+    /// The highest unit price; null for the last step.
+    pub up_to: NullableField<Money>,
     pub fee: Money,
 }

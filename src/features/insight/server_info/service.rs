@@ -4,6 +4,7 @@ use super::countries;
 use super::model::{Countries, Defaults, FeeStep, ServerTime};
 use crate::features::identity::accounts::AccountTitle;
 use crate::kernel::settings::FeeSchedule;
+use crate::kernel::types::api_types::NullableField;
 use crate::kernel::types::paging::{MAX_RECORDS, RECORDS_DEFAULT};
 use crate::state::App;
 
@@ -30,6 +31,6 @@ pub fn defaults(app: &App) -> Defaults {
 }
 
 fn fee_steps(fees: &FeeSchedule) -> Vec<FeeStep> {
-    let steps = fees.steps.iter().map(|(up_to, fee)| FeeStep { up_to: Some(*up_to), fee: *fee });
-    steps.chain([FeeStep { up_to: None, fee: fees.above }]).collect()
+    let steps = fees.steps.iter().map(|(up_to, fee)| FeeStep { up_to: NullableField(Some(*up_to)), fee: *fee });
+    steps.chain([FeeStep { up_to: NullableField(None), fee: fees.above }]).collect()
 }
