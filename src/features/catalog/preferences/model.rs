@@ -16,11 +16,11 @@ pub struct Preferences {
 }
 
 string_newtype!(
-    /// A region in a request, by identifier or URI.
-    RegionChoice, None, Some("^((/v3)?(/regions/)?[A-Za-z0-9-]+)?$"), None, Some(200)
+    /// A reference to a region: its identifier or its URI. An empty one clears the property.
+    RegionRef, None, Some("^((/v3)?(/regions/)?[A-Za-z0-9-]+)?$"), None, Some(200)
 );
 
-impl RegionChoice {
+impl RegionRef {
     /// Returns the identifier of the region. A malformed one is [`Id::NONE`].
     pub fn id(&self) -> Id {
         self.0.rsplit('/').next().and_then(Id::parse).unwrap_or(Id::NONE)
@@ -33,5 +33,5 @@ pub struct PreferencesUpdate {
     // Schemars would declare a default without the condition.
     #[schemars(skip_serializing_if = "Option::is_none")]
     #[serde(default, deserialize_with = "cleared_by_null")]
-    pub region: Option<Option<RegionChoice>>,
+    pub region: Option<Option<RegionRef>>,
 }

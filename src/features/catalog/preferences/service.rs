@@ -2,7 +2,7 @@
 
 use boxoffice_http::error::{Error, Result};
 
-use super::model::{Preferences, PreferencesUpdate, RegionChoice};
+use super::model::{Preferences, PreferencesUpdate, RegionRef};
 use super::store;
 use crate::features::catalog::regions;
 use crate::features::identity::accounts::{self, AccountNumber, AccountRow};
@@ -27,11 +27,11 @@ async fn update_in_tx(tx: &mut Tx, caller: &Caller, number: &AccountNumber, chan
     let account = accounts::load(tx, caller, number).await?;
     // The account may have been removed since it was loaded, and must not get preferences then.
     let account = accounts::lock(tx, account.id).await?.ok_or(Error::NOT_FOUND)?;
-    let Some(choice) = &change.region else {
+    let Some(reference) = &change.region else {
         let region = store::region(tx, account.id).await?;
         return Ok(view(&account, region));
     };
-    let region = choice.as_ref().map(RegionChoice::id);
+    let region = reference.as_ref().map(RegionRef::id);
     // Locked before the row of the preferences: the removal of a region locks both in this order.
     if let Some(region) = region
         && !regions::lock_shared(tx, region).await?

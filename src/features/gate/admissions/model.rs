@@ -21,8 +21,8 @@ const MAX_SCANNED: usize = 200;
 string_newtype!(
     /// A scanned serial number or code of a ticket, not validated.
     ScannedSerial, None, None, None, None;
-    /// An account as a filter: its number or its URI.
-    GivenPatron, None, Some("^((/v3)?/accounts/)?[A-Z]{2}-[A-Z0-9]{8}$"), None, Some(200)
+    /// A reference to an account: its number or its URI.
+    PatronRef, None, Some("^((/v3)?/accounts/)?[A-Z]{2}-[A-Z0-9]{8}$"), None, Some(200)
 );
 
 impl ScannedSerial {
@@ -34,7 +34,7 @@ impl ScannedSerial {
     }
 }
 
-impl GivenPatron {
+impl PatronRef {
     /// Returns the account's number.
     pub fn number(&self) -> String {
         self.0.rsplit('/').next().unwrap_or_default().to_owned()
@@ -81,7 +81,7 @@ pub struct AdmissionFilter {
     #[schemars(length(min = 1, max = 200))]
     pub device: Option<String>,
     pub ticket: Option<SerialInput>,
-    pub patron: Option<GivenPatron>,
+    pub patron: Option<PatronRef>,
     /// A section: its identifier, one of its URIs or its name.
     #[schemars(length(min = 1, max = 200))]
     pub section: Option<String>,
