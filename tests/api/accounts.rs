@@ -169,9 +169,11 @@ async fn date_of_birth_is_from_1900_to_today_of_server(app: TestApp) {
     let path = format!("/accounts/{}", ama.number);
     let put = async |date: &str| app.put(&ama.key, &path, json!({ "dateOfBirth": date })).await;
     let today = app.state.clock.now();
-    let tomorrow = today.plus(DAY).date();
+    let tomorrow = today.plus(DAY).format_date();
 
-    for (date, expected) in [("1900-01-01", "1900-01-01"), ("01-01-1900", "1900-01-01"), (&today.date(), &today.date())] {
+    for (date, expected) in
+        [("1900-01-01", "1900-01-01"), ("01-01-1900", "1900-01-01"), (&today.format_date(), &today.format_date())]
+    {
         let changed = put(date).await;
         assert_eq!((changed.status, &changed.body["dateOfBirth"]), (200, &json!(expected)));
     }

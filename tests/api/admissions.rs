@@ -331,7 +331,7 @@ async fn admits_from_the_time_of_the_event_on(app: TestApp) {
     let serials = ama.order_free_tickets(&event.sections[0], 2).await;
     let gate = redeemer_key(&app, &global_token(&event).await).await;
     let change = async |from: Value| app.put(&kofi.key, &event.uri, json!({ "admissionFrom": from })).await;
-    let from = app.state.clock.now().plus(Duration::from_secs(7200)).to_minutes();
+    let from = app.state.clock.now().plus(Duration::from_secs(7200)).format_minutes();
     let end = app.read(&event.uri).await["end"].clone();
     assert_eq!(change(end).await.invalid_arguments(), ["admissionFrom"]);
     assert_eq!(app.read(&event.uri).await["admissionFrom"], Value::Null);
@@ -355,7 +355,7 @@ async fn admits_from_the_time_of_the_event_on(app: TestApp) {
 
     app.advance_clock(Duration::from_secs(7200));
     assert_eq!(app.admit(&gate, &event, [&serials[0]]).await.status, 201);
-    let from = app.state.clock.now().plus(Duration::from_secs(7200)).to_minutes();
+    let from = app.state.clock.now().plus(Duration::from_secs(7200)).format_minutes();
     assert_eq!(change(json!(from)).await.status, 200);
     assert_eq!(app.admit(&gate, &event, [&serials[1]]).await.status, 400);
     assert_eq!(change(Value::Null).await.body["admissionFrom"], Value::Null);

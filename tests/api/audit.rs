@@ -220,7 +220,7 @@ async fn filters_entries(app: TestApp) {
 
     let count = async |query: &str| entries(&app, query).await.len();
     // A filter by time includes the whole of its last second, so the time is between two entries.
-    let between = app.state.clock.now().minus(Duration::from_secs(1800)).to_minutes();
+    let between = app.state.clock.now().minus(Duration::from_secs(1800)).format_minutes();
     let key = id_of_key(&app, &ama.key).await;
     assert_eq!(count(&format!("resource={path}")).await, 3);
     assert_eq!(count(&format!("account={}", ama.number)).await, 2);

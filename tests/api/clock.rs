@@ -447,7 +447,7 @@ fn parses_times_in_every_format_as_utc() {
         ("2026-02-30T19:30", None),
         ("yesterday", None),
     ] {
-        let read = Timestamp::parse(text).map(Timestamp::to_minutes);
+        let read = Timestamp::parse(text).map(Timestamp::format_minutes);
         assert_eq!(read.as_deref(), expected, "{text}");
     }
     assert_eq!(Timestamp::parse("9999-12-31T23:59"), Some(Timestamp::NEVER));

@@ -83,9 +83,9 @@ async fn default_times_are_now_and_never(app: TestApp) {
     body["start"] = Value::Null;
     body.as_object_mut().unwrap().remove("end");
 
-    let before = app.state.clock.now().to_minutes();
+    let before = app.state.clock.now().format_minutes();
     let created = create(&app, &kofi.key, &body).await;
-    let after = app.state.clock.now().to_minutes();
+    let after = app.state.clock.now().format_minutes();
 
     let start = created.body["start"].as_str().unwrap().to_owned();
     assert!((before..=after).contains(&start), "{start}");

@@ -49,7 +49,7 @@ async fn staff_read_histories(app: TestApp) {
 async fn sales_are_listed_by_day(app: TestApp) {
     let sections = [section("Floor", 100.0, 10), section("Free", 0.0, 10)];
     let (kofi, ama, event) = app.create_sale(&sections).await;
-    let day = || app.state.clock.now().date();
+    let day = || app.state.clock.now().format_date();
     let first = day();
     ama.order_items([(event.sections[1].as_str(), 2)]).await.unwrap();
     app.advance_clock(2 * DAY);

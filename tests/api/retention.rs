@@ -100,7 +100,7 @@ async fn deletes_keys_of_gates_after_the_event(app: TestApp) {
 
     let end_event = async |hours: u32| {
         let end = app.state.clock.now().minus(DAY * 30 + HOUR * hours);
-        let times = json!({ "start": end.minus(HOUR).to_minutes(), "end": end.to_minutes() });
+        let times = json!({ "start": end.minus(HOUR).format_minutes(), "end": end.format_minutes() });
         assert_eq!(app.put(&kofi.key, &event.uri, times).await.status, 200);
     };
     end_event(11).await;

@@ -36,9 +36,9 @@ async fn new_session_is_returned_in_full(app: TestApp) {
     let account = app.get(&ama.key, &format!("/accounts/{}", ama.number)).await.body;
 
     let body = json!({ "identification": "ama", "password": PASSWORD });
-    let before = app.state.clock.now().to_minutes();
+    let before = app.state.clock.now().format_minutes();
     let response = app.request("POST", "/sessions").json(&body).send().await;
-    let after = app.state.clock.now().to_minutes();
+    let after = app.state.clock.now().format_minutes();
 
     let session = &response.body;
     let uri = format!("/accounts/{}/sessions/{}", ama.number, session["id"]);

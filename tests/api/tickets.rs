@@ -173,7 +173,7 @@ async fn concurrent_lists_of_event_have_own_pages(app: TestApp) {
     let (kofi, ama, event) = app.create_sale(&[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
     ama.order_free_tickets(&event.sections[1], 2).await;
     app.advance_clock(Duration::from_secs(3600));
-    let changed = format!("modified_since={}", app.state.clock.now().to_minutes());
+    let changed = format!("modified_since={}", app.state.clock.now().format_minutes());
     kofi.order_free_tickets(&event.sections[0], 1).await;
     let vip_gate = redeemer_key(&app, &create_token(&event, &[&event.sections[0]]).await).await;
     let main_gate = redeemer_key(&app, &global_token(&event).await).await;
@@ -228,12 +228,12 @@ async fn redeemer_requests_changes_since_time(app: TestApp) {
     let in_between = start.plus(Duration::from_secs(1800));
 
     assert_eq!(since(in_between.format_rfc3339()).await, late);
-    assert_eq!(since(in_between.to_minutes()).await, late, "UTC where no zone is given");
+    assert_eq!(since(in_between.format_minutes()).await, late, "UTC where no zone is given");
     app.advance_clock(Duration::from_secs(2));
     assert_eq!(since(app.state.clock.now().format_rfc3339()).await, Vec::<String>::new());
     let all = [early.clone(), late.clone()].concat();
     assert_eq!(since("2020-01-01T00:00:00Z".to_owned()).await, all);
-    assert_eq!(since(start.plus(Duration::from_secs(7200)).to_minutes()).await, all, "the clock of a server was ahead");
+    assert_eq!(since(start.plus(Duration::from_secs(7200)).format_minutes()).await, all, "the clock of a server was ahead");
 
     let admit = serde_json::from_value::<types::AdmissionCreate>(json!({ "serials": [early[1]] })).unwrap();
     gate.event_admission_create().event(&event.id).body(admit).send().await.unwrap();

@@ -322,7 +322,7 @@ async fn key_expiry_follows_event_end(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 0.0, 10)]).await;
     let ends_in = async |days: u32| {
         let now = app.state.clock.now();
-        let times = json!({ "start": now.to_minutes(), "end": now.plus(DAY * days).to_minutes() });
+        let times = json!({ "start": now.format_minutes(), "end": now.plus(DAY * days).format_minutes() });
         assert_eq!(app.put(&kofi.key, &event.uri, &times).await.status, 200);
     };
     ends_in(1).await;
@@ -341,7 +341,7 @@ async fn key_expiry_follows_event_end(app: TestApp) {
 async fn keys_and_codes_expire_twelve_hours_after_event(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[section("Floor", 0.0, 10)]).await;
     let (now, hour) = (app.state.clock.now(), Duration::from_secs(60 * 60));
-    let times = json!({ "start": now.to_minutes(), "end": now.plus(hour).to_minutes() });
+    let times = json!({ "start": now.format_minutes(), "end": now.plus(hour).format_minutes() });
     let moved = app.put(&kofi.key, &event.uri, &times).await;
     assert_eq!(moved.status, 200, "{moved:?}");
     let token = create_token(&event, &[&event.sections[0]]).await;

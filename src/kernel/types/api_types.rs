@@ -29,6 +29,30 @@ string_newtype!(
     OffsetSeconds, None, Some(r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\+00:00$"), None, None
 );
 
+impl From<Timestamp> for DateTime {
+    fn from(time: Timestamp) -> Self {
+        Self(time.format_rfc3339())
+    }
+}
+
+impl From<Timestamp> for Minutes {
+    fn from(time: Timestamp) -> Self {
+        Self(time.format_minutes())
+    }
+}
+
+impl From<Timestamp> for PlainMinutes {
+    fn from(time: Timestamp) -> Self {
+        Self(time.format_plain_minutes())
+    }
+}
+
+impl From<Timestamp> for OffsetSeconds {
+    fn from(time: Timestamp) -> Self {
+        Self(time.format_rfc3339())
+    }
+}
+
 /// A time in a request, with or without seconds, fraction and time zone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct DateTimeInput(pub Timestamp);
@@ -97,7 +121,7 @@ pub struct BirthDate(pub Option<String>);
 impl BirthDate {
     /// Returns whether the date is after the day of `now`.
     pub fn is_after(&self, now: Timestamp) -> bool {
-        self.0.as_ref().is_some_and(|date| *date > now.date())
+        self.0.as_ref().is_some_and(|date| *date > now.format_date())
     }
 }
 

@@ -68,24 +68,24 @@ impl Timestamp {
     }
 
     /// Formats the day as `2026-11-21`, for dates of birth.
-    pub fn date(self) -> String {
+    pub fn format_date(self) -> String {
         self.utc().format("%Y-%m-%d").to_string()
     }
 
     /// Formats as `2026-11-21T18:30`, for the start and end of events and sales.
-    pub fn to_minutes(self) -> String {
+    pub fn format_minutes(self) -> String {
         let mut text = self.format_rfc3339();
         text.truncate("2026-11-21T18:30".len());
         text
     }
 
     /// Formats as `2026-11-21 18:30`, for the schedule of advertisements.
-    pub fn format_slot(self) -> String {
+    pub fn format_plain_minutes(self) -> String {
         self.utc().format("%Y-%m-%d %H:%M").to_string()
     }
 
     /// Formats as `2026-11-21 18:30:05`, for the start of sessions.
-    pub fn to_plain_seconds(self) -> String {
+    pub fn format_plain_seconds(self) -> String {
         self.utc().format("%Y-%m-%d %H:%M:%S").to_string()
     }
 

@@ -140,7 +140,7 @@ async fn lists_advertisements_of_host(app: TestApp) {
 async fn runs_within_scheduled_slots(app: TestApp) {
     let (kofi, event) = app.sign_up_host("kofi", &[]).await;
     let zone = app.create_zone(300, 250).await;
-    let at = |hours: u32| app.state.clock.now().plus(HOUR * hours).format_slot();
+    let at = |hours: u32| app.state.clock.now().plus(HOUR * hours).format_plain_minutes();
     let mut body = advertisement_body("Jazz", &event, &[&zone]);
     body["schedule"] = json!([{ "start": at(4), "end": at(6) }, { "start": at(1), "end": at(3) }]);
     let uri = create(&app, &kofi.key, &body).await.uri().to_owned();
@@ -222,7 +222,7 @@ async fn zone_does_not_list_advertisements_of_past_events(app: TestApp) {
     for name in ["Soon", "Later"] {
         let event = app.create_listed_event(&host, &[]).await;
         if name == "Soon" {
-            let times = json!({ "start": "2020-01-01T19:00", "end": app.state.clock.now().plus(HOUR).format_slot() });
+            let times = json!({ "start": "2020-01-01T19:00", "end": app.state.clock.now().plus(HOUR).format_plain_minutes() });
             assert_eq!(app.put(&kofi.key, &event.uri, times).await.status, 200);
         }
         publish(&app, &create_draft(&app, &kofi, name, &event, &[&zone]).await).await;

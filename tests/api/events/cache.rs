@@ -63,7 +63,7 @@ async fn changes_are_visible_immediately(app: TestApp) {
     put(&kofi.key, &early, json!({ "priceDelta": -10 })).await;
     assert_eq!(app.delete(&kofi.key, &early).await.status, 204);
     check("a modifier is removed").await;
-    let at = |minutes: u64| app.state.clock.now().plus(Duration::from_secs(60 * minutes)).format_slot();
+    let at = |minutes: u64| app.state.clock.now().plus(Duration::from_secs(60 * minutes)).format_plain_minutes();
     let late = json!({ "name": "Late", "priceDelta": 5, "availableFrom": at(5), "availableTo": at(10) });
     post(&kofi.key, &format!("{circle}/modifiers"), late).await;
     for passed in ["a modifier begins", "it ends"] {

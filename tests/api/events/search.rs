@@ -165,7 +165,7 @@ async fn search_leaves_out_past_events(app: TestApp) {
     let (_, host) = app.sign_up_with_host("kofi").await;
     let past = draft(&app, &host, "Past Jazz", json!({ "start": "2020-01-01T19:00", "end": "2020-01-01T23:00" })).await;
     let now = app.state.clock.now();
-    let end = now.plus(Duration::from_secs(3600)).to_minutes();
+    let end = now.plus(Duration::from_secs(3600)).format_minutes();
     let today = draft(&app, &host, "Jazz Today", json!({ "start": "2020-01-02T19:00", "end": end })).await;
     app.execute_sql("update events set status = 'Listed'").await;
 

@@ -127,7 +127,7 @@ async fn price_is_same_in_every_representation(app: TestApp) {
         ]
     };
 
-    let early = json!({ "base": 20.0, "current": 0.0, "expires": ends.to_minutes() });
+    let early = json!({ "base": 20.0, "current": 0.0, "expires": ends.format_minutes() });
     assert_eq!(admitted.body[0]["section"]["price"], early);
     for price in shown().await {
         assert_eq!(price, early);

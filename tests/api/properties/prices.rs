@@ -139,7 +139,7 @@ async fn check(app: &TestApp, host: &Host, customer: &User, sections: &[Section]
     for moment in 0..MOMENTS {
         let shown = app.read(&event.uri).await;
         for (number, (_, model, _)) in created.iter().enumerate() {
-            let (current, expires) = (model.unit_price(moment, 1), at(model.expiry(moment)).to_minutes());
+            let (current, expires) = (model.unit_price(moment, 1), at(model.expiry(moment)).format_minutes());
             let expected = json!({ "base": amount(model.base), "current": amount(current), "expires": expires });
             prop_assert_eq!(&shown["sections"][number]["price"], &expected, "section {} at {}", number, moment);
         }

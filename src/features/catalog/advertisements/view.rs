@@ -32,7 +32,7 @@ pub async fn views(app: &App, reader: &mut Reader, rows: Vec<AdvertisementRow>) 
         events: events_of(app, reader, rows.iter().map(|row| row.event_id)).await?,
     };
     for slot in store::slots(reader, ids()).await? {
-        let (start, end) = (PlainMinutes(slot.starts.format_slot()), PlainMinutes(slot.ends.format_slot()));
+        let (start, end) = (PlainMinutes::from(slot.starts), PlainMinutes::from(slot.ends));
         relations.slots.entry(slot.advertisement_id).or_default().push(AdvertisementSlot { start, end });
     }
     Ok(rows.into_iter().filter_map(|row| view(app, row, &mut relations)).collect())

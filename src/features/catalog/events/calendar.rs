@@ -4,7 +4,7 @@ use anyhow::Context as _;
 use boxoffice_http::error::Result;
 use icalendar::{Calendar, Component, EventLike, EventStatus as CalendarStatus, Property};
 
-use super::model::{EventRow, EventStatus};
+use super::model::{EventRow, EventStatus, uri};
 use super::permissions;
 use crate::features::catalog::venues::{self, EventVenue};
 use crate::kernel::auth::Caller;
@@ -23,7 +23,7 @@ pub async fn get(ctx: &Ctx, caller: &Caller, id: Id) -> Result<String> {
     let venue = venues::event_venues(&ctx.app, &mut reader, [row.venue_id]).await?.remove(&row.venue_id);
     let venue = venue.context("a foreign key holds an event's venue")?;
     let venue_revised = venues::revised(&mut reader, row.venue_id).await?;
-    Ok(render(&row, &venue, venue_revised, &page_link(&ctx.app.settings, &format!("/events/{id}"))))
+    Ok(render(&row, &venue, venue_revised, &page_link(&ctx.app.settings, &uri(id).0)))
 }
 
 /// Returns the file. An event without an end has none in the calendar either.

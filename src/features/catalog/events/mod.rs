@@ -33,7 +33,7 @@ pub use cache::EventCache;
 pub use cache_store::{ChangeCursor, PublishedChange};
 pub use endpoints::register;
 pub use lists::EventLists;
-pub use model::{Event, EventPath, EventRow, EventStatus};
+pub use model::{Event, EventPath, EventRow, EventStatus, uri};
 pub use permissions::{load, load_managed, load_visible, lock_managed};
 pub use search_index::complete as complete_search_index;
 pub use service::{apply_decision, check_copy, check_title, insert};

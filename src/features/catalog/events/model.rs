@@ -42,6 +42,11 @@ impl EventStatus {
     }
 }
 
+/// Returns the URI of an event.
+pub fn uri(event: Id) -> Uri {
+    Uri(format!("/events/{event}"))
+}
+
 /// An event in API responses.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Event {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use boxoffice_http::error::Result;
 
-use super::model::{Event, EventRow};
+use super::model::{Event, EventRow, uri};
 use crate::features::catalog::categories::{self, Category};
 use crate::features::catalog::media::{self, ImageKind};
 use crate::features::catalog::sections::{self, SectionRow};
@@ -126,15 +126,15 @@ pub fn view(
     let image = |kind, id| media::image_uri(app, kind, row.id, id, row.status.is_public());
     let (banner, thumbnail) = (image(ImageKind::Banner, row.banner_id), image(ImageKind::Thumbnail, row.thumbnail_id));
     Ok(Event {
-        uri: Uri(format!("/events/{}", row.id)),
+        uri: uri(row.id),
         status: row.status,
         kind: row.kind,
         public: row.public,
         category,
         subcategory: row.subcategory,
-        start: Minutes(row.starts.to_minutes()),
-        end: Minutes(row.ends.to_minutes()),
-        admission_from: NullableField(row.admission_from.map(|time| Minutes(time.to_minutes()))),
+        start: Minutes::from(row.starts),
+        end: Minutes::from(row.ends),
+        admission_from: NullableField(row.admission_from.map(Minutes::from)),
         venue,
         disclaimer: row.disclaimer,
         tags: serde_json::from_str(&row.tags).context("an event's tags are a JSON array")?,

@@ -146,7 +146,7 @@ pub fn uri(event: Id, section: Id, modifier: Id) -> Uri {
 
 /// Returns the representation of a price modifier of this event.
 pub fn view(event: Id, row: ModifierRow) -> Modifier {
-    let minutes = |time: Option<Timestamp>| NullableField(time.map(|time| Minutes(time.to_minutes())));
+    let minutes = |time: Option<Timestamp>| NullableField(time.map(Minutes::from));
     Modifier {
         uri: uri(event, row.section_id, row.id),
         name: row.name,

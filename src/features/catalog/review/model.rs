@@ -166,7 +166,7 @@ impl From<SubmissionRow> for Submission {
             kind: row.kind,
             content: Uri(content.uri()),
             status: row.status,
-            submitted: DateTime(row.submitted.format_rfc3339()),
+            submitted: DateTime::from(row.submitted),
             submitter: Uri(row.submitter.map(|number| format!("/accounts/{number}")).unwrap_or_default()),
             reason: row.reason,
         }

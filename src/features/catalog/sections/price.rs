@@ -78,7 +78,7 @@ pub fn price(section: &SectionRow, now: Timestamp) -> Price {
     Price {
         base: section.base_price,
         current: unit_price(section, 1, now).price,
-        expires: Minutes(next_price_change(section, now).to_minutes()),
+        expires: Minutes::from(next_price_change(section, now)),
     }
 }
 

@@ -17,7 +17,6 @@ use crate::features::catalog::sections::{self, SectionUri};
 use crate::features::codes;
 use crate::kernel::auth::{self, ADMISSION_LIFE, Caller, KeyKind, NewKey};
 use crate::kernel::db::{Reader, Tx, transaction};
-use crate::kernel::types::api_types::Uri;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::Page;
@@ -134,7 +133,7 @@ async fn authenticate_in_tx(app: &App, tx: &mut Tx, code: &GivenCode) -> Result<
         expires: None,
     };
     let (_, key) = auth::issue(app, tx, &new).await?;
-    let event = Uri(format!("/events/{}", row.event_id));
+    let event = events::uri(row.event_id);
     let token = view(tx, row).await?;
     Ok(TokenAuthentication { key: RedeemerKey(key), event, sections: token.sections })
 }

@@ -30,7 +30,7 @@ pub fn view(row: &ConflictRow) -> AdmissionConflict {
     AdmissionConflict {
         ticket: Serial(row.serial.clone()),
         section: sections::uri(row.event_id, row.section_id),
-        recorded: OffsetSeconds(row.recorded.format_rfc3339()),
+        recorded: OffsetSeconds::from(row.recorded),
         admission: EarlierAdmission {
             uri: model::uri(row.event_id, row.admission_id).0,
             admitted: row.admitted.format_rfc3339(),
@@ -40,7 +40,7 @@ pub fn view(row: &ConflictRow) -> AdmissionConflict {
             token_name: row.admission_token_name.clone().unwrap_or_default(),
         },
         scan: OfflineScan {
-            scanned: OffsetSeconds(row.scanned.format_rfc3339()),
+            scanned: OffsetSeconds::from(row.scanned),
             redeemer: row.redeemer.clone(),
             device: row.device.clone(),
             token: NullableField(token(row.token_id)),

@@ -261,7 +261,7 @@ fn closed_error(scan: &ScanRequest, event: &EventRow, now: Timestamp) -> Option<
     let reason = closed_reason(event, now)?;
     let text = match reason {
         RefusalReason::TooEarly => {
-            let from = event.admission_from.map(Timestamp::to_minutes).unwrap_or_default();
+            let from = event.admission_from.map(Timestamp::format_minutes).unwrap_or_default();
             format!("Tickets of this event are admitted from {from} (UTC) on.")
         }
         _ => "This event is cancelled, so none of its tickets can be admitted.".to_owned(),

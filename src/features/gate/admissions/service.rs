@@ -79,7 +79,7 @@ impl Relations {
             ticket: Serial(row.serial),
             patron: accounts::view_for(caller, patron.clone()),
             section: section.clone(),
-            admitted: OffsetSeconds(row.admitted.format_rfc3339()),
+            admitted: OffsetSeconds::from(row.admitted),
         })
     }
 }

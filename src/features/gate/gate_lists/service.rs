@@ -50,7 +50,7 @@ pub async fn get(ctx: &Ctx, caller: &Caller, event: Id, query: &GateListQuery) -
         digests,
     };
     let content = GateListContent {
-        event: Uri(format!("/events/{}", event.id)),
+        event: events::uri(event.id),
         status: event.status,
         admission_from: event.admission_from.map(Timestamp::format_rfc3339),
         token: scope.token().map(|token| tokens::uri(event.id, token)),

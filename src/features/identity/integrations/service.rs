@@ -105,8 +105,8 @@ fn view(row: IntegrationRow) -> Integration {
         name: row.name,
         role: row.role,
         account: AccountNumber(row.number),
-        expires: NullableField(row.expires.map(|expires| DateTime(expires.format_rfc3339()))),
-        created: DateTime(row.created.format_rfc3339()),
-        last_used: NullableField(row.last_used.map(|used| DateTime(used.format_rfc3339()))),
+        expires: NullableField(row.expires.map(DateTime::from)),
+        created: DateTime::from(row.created),
+        last_used: NullableField(row.last_used.map(DateTime::from)),
     }
 }

@@ -196,7 +196,7 @@ fn view(id: Id, key: String, started: Timestamp, account: AccountRow) -> Session
         uri: uri(&account.number, id),
         id: id.0,
         open: true,
-        started: started.to_plain_seconds(),
+        started: started.format_plain_seconds(),
         key,
         account: accounts::view(account),
     }
@@ -207,8 +207,8 @@ fn account_view(row: &SessionRow, account: Account, now: Timestamp) -> AccountSe
         uri: uri(&account.number.0, row.id),
         id: row.id.0,
         open: row.is_open(now),
-        started: row.created.to_plain_seconds(),
-        last_used: NullableField(row.last_used.map(|used| DateTime(used.format_rfc3339()))),
+        started: row.created.format_plain_seconds(),
+        last_used: NullableField(row.last_used.map(DateTime::from)),
         account,
     }
 }

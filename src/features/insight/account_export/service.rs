@@ -39,7 +39,7 @@ pub async fn page(ctx: &Ctx, caller: &Caller, number: &AccountNumber, after: Opt
     }
     let uri = format!("/accounts/{}/export", account.number);
     let next = (table < PERSONAL_TABLES.len()).then(|| Uri(format!("{uri}?after={table}-{skip}")));
-    let exported = DateTime(ctx.app.clock.now().format_rfc3339());
+    let exported = DateTime::from(ctx.app.clock.now());
     Ok(AccountExport { uri: Uri(uri), exported, entries, next: NullableField(next) })
 }
 

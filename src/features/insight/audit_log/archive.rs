@@ -67,7 +67,7 @@ fn lock(folder: &Path) -> anyhow::Result<Option<FolderLock>> {
 fn write(folder: &Path, rows: Vec<AuditRow>) -> anyhow::Result<()> {
     let mut files: BTreeMap<String, Vec<u8>> = BTreeMap::new();
     for row in rows {
-        let lines = files.entry(format!("audit-{}.jsonl", row.at.date())).or_default();
+        let lines = files.entry(format!("audit-{}.jsonl", row.at.format_date())).or_default();
         serde_json::to_writer(&mut *lines, &ArchivedEntry { id: row.id.0, entry: row.view() })?;
         lines.push(b'\n');
     }

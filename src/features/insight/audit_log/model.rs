@@ -89,7 +89,7 @@ impl AuditRow {
     /// Returns the entry as a response.
     pub fn view(self) -> AuditEntry {
         AuditEntry {
-            at: DateTime(self.at.format_rfc3339()),
+            at: DateTime::from(self.at),
             key: KeyNumber(self.key_id.to_string()),
             account: NullableField(self.number.map(AccountNumber)),
             operation: self.operation,

@@ -79,7 +79,7 @@ pub async fn event_sales_by_day(ctx: &Ctx, caller: &Caller, event: Id, filter: &
         filter.period.check()?;
         let page = store::sales_by_day(reader, event, filter).await?;
         let day = |row: SalesDayRow| SalesDay {
-            date: Day(Timestamp(row.day * DAY_MICROS).date()),
+            date: Day(Timestamp(row.day * DAY_MICROS).format_date()),
             orders: row.orders,
             units: row.units,
             sales: row.sales,

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::features::catalog::events;
 use crate::kernel::http::has_location;
 use crate::kernel::types::api_types::{DateTime, NullableField, Uri};
 use crate::kernel::types::clock::Timestamp;
@@ -92,7 +93,7 @@ impl EventReturnRow {
         EventReturn {
             uri: Uri(format!("/events/{}/returns/{}", self.event_id, self.id)),
             number: IdText(self.id),
-            event: Uri(format!("/events/{}", self.event_id)),
+            event: events::uri(self.event_id),
             status: self.status,
             reason: self.reason,
             orders: self.orders,
@@ -100,8 +101,8 @@ impl EventReturnRow {
             amount: self.amount,
             remaining,
             failed: self.failed,
-            started: DateTime(self.started.format_rfc3339()),
-            finished: NullableField(self.finished.map(|time| DateTime(time.format_rfc3339()))),
+            started: DateTime::from(self.started),
+            finished: NullableField(self.finished.map(DateTime::from)),
         }
     }
 }

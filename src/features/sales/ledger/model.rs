@@ -104,7 +104,7 @@ impl TransactionRow {
             method: self.method,
             amount: self.amount,
             fees: self.fees,
-            placed: DateTime(self.placed.format_rfc3339()),
+            placed: DateTime::from(self.placed),
         }
     }
 }

@@ -69,6 +69,6 @@ fn view(row: RevocationRow) -> OrderReturn {
         tickets: row.tickets,
         amount: NullableField(row.amount),
         reason: row.reason,
-        returned: DateTime(row.revoked.format_rfc3339()),
+        returned: DateTime::from(row.revoked),
     }
 }

@@ -44,10 +44,5 @@ pub async fn list(ctx: &Ctx, caller: &Caller, order: Id, paging: PageRequest) ->
 }
 
 fn view(row: RevocationRow) -> OrderVoid {
-    OrderVoid {
-        order: uri(row.order_id),
-        tickets: row.tickets,
-        reason: row.reason,
-        voided: DateTime(row.revoked.format_rfc3339()),
-    }
+    OrderVoid { order: uri(row.order_id), tickets: row.tickets, reason: row.reason, voided: DateTime::from(row.revoked) }
 }

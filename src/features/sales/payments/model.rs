@@ -137,7 +137,7 @@ impl PaymentViewRow {
             refunded,
             status: shown,
             reference: payment.reference,
-            placed: DateTime(payment.placed.format_rfc3339()),
+            placed: DateTime::from(payment.placed),
         }
     }
 }

@@ -167,7 +167,7 @@ pub fn view(row: TicketRow, sections: &EmbeddedById<Section>, owners: &EmbeddedB
         status: row.status,
         section: section.clone(),
         owner: owner.clone(),
-        issued: OffsetSeconds(row.issued.format_rfc3339()),
+        issued: OffsetSeconds::from(row.issued),
         redeemed: Redeemed(row.redeemed.map_or_else(|| "N/A".to_owned(), Timestamp::format_rfc3339)),
     })
 }

@@ -355,7 +355,7 @@ fn ticket_view(
         status: if is_open { TransferTicketStatus::Pending } else { TransferTicketStatus::Issued },
         section,
         owner,
-        issued: OffsetSeconds(offer.issued.format_rfc3339()),
+        issued: OffsetSeconds::from(offer.issued),
         redeemed: Redeemed("N/A".to_owned()),
     }
 }

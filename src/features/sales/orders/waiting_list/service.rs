@@ -161,8 +161,8 @@ async fn views(reader: &mut Reader, caller: &Caller, rows: Vec<EntryRow>, now: T
             quantity: row.quantity,
             status,
             position: NullableField((status == WaitingStatus::Waiting).then_some(row.position)),
-            joined: DateTime(row.joined.format_rfc3339()),
-            expires: NullableField(expires.map(|expires| DateTime(expires.format_rfc3339()))),
+            joined: DateTime::from(row.joined),
+            expires: NullableField(expires.map(DateTime::from)),
         })
     };
     rows.into_iter().map(view).collect()
