@@ -195,7 +195,7 @@ async fn refund(admin: &Admin, number: &str, step: &str, body: Option<&Value>, d
         }
         let Payment { number: payment, method, reference, .. } = payment;
         match method {
-            PaymentMethod::Card => by_gateway = by_gateway + amount,
+            PaymentMethod::Card => by_gateway += amount,
             PaymentMethod::External => {
                 let amount = currency.format(amount);
                 external += &format!("\n  {amount} of the payment {}, reference {reference}", payment.0);

@@ -1,7 +1,7 @@
 //! Amounts of money: an integer of hundredths in the server, a number with two decimals in requests and responses.
 
 use std::iter::Sum;
-use std::ops::{Add, Mul, Sub};
+use std::ops::{Add, AddAssign, Mul, Sub};
 
 use boxoffice_http::{inline_schema, schema_from_json};
 use schemars::schema::Schema;
@@ -30,6 +30,12 @@ impl Add for Money {
     type Output = Money;
     fn add(self, other: Money) -> Money {
         Money(self.0 + other.0)
+    }
+}
+
+impl AddAssign for Money {
+    fn add_assign(&mut self, other: Money) {
+        self.0 += other.0;
     }
 }
 

@@ -74,7 +74,7 @@ fn bytes_sql() -> String {
     )
 }
 
-/// Adds the condition for `shown`. An advertisement includes its event, so every caller may see it only if both are public. All
+/// Adds the condition for `visibility`. An advertisement includes its event, so every caller may see it only if both are public. All
 /// others are visible to their host's administrators and to platform administrators.
 fn visibility_clause<'a>(select: Statement<'a>, visibility: &Visibility<'_>) -> Statement<'a> {
     const PUBLIC: &str = "a.status in ('Listed', 'Cancelled') and e.status in ('Listed', 'Cancelled')";

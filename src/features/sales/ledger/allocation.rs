@@ -86,12 +86,14 @@ impl AllocationLine {
         let mut offset = Money::ZERO;
         for item in &self.0 {
             let overlap = end.min(offset + item.amount) - start.max(offset);
-            offset = offset + item.amount;
+            offset += item.amount;
             if overlap > Money::ZERO {
                 let empty = HostShare { host: item.host, amount: Money::ZERO, fees: Money::ZERO };
                 let share = shares.entry(item.host).or_insert(empty);
-                share.amount = share.amount + overlap;
-                share.fees = share.fees + if item.is_fee { overlap } else { Money::ZERO };
+                share.amount += overlap;
+                if item.is_fee {
+                    share.fees += overlap;
+                }
             }
         }
         let shares: Vec<HostShare> = shares.into_values().collect();

@@ -59,7 +59,7 @@ impl Inventory {
     ///
     /// # Errors
     /// [`StaleRead`] if the account of an e-mail address was removed after it had been looked up. The next attempt creates a guest.
-    pub async fn open(tx: &mut Tx, drafts: &[Result<Draft<'_>>], guests: Guests) -> Result<Self> {
+    pub async fn lock(tx: &mut Tx, drafts: &[Result<Draft<'_>>], guests: Guests) -> Result<Self> {
         let customers: BTreeSet<Id> = drafts.iter().flatten().map(|draft| draft.customer).collect();
         let locked = accounts::lock_all(tx, customers.iter().copied()).await?;
         let accounts = locked.into_iter().chain(guests.new.values().map(|guest| guest.row.clone()));

@@ -93,7 +93,7 @@ async fn place_all(app: &App, tx: &mut Tx, requests: &[&OrderRequest]) -> Result
         requests.iter().zip(customers).map(|(request, customer)| validate(app, &sections_by_id, request, customer?, now));
     let mut drafts: Vec<Result<Draft<'_>>> = drafts.collect();
 
-    let mut inventory = Inventory::open(tx, &drafts, guests).await?;
+    let mut inventory = Inventory::lock(tx, &drafts, guests).await?;
     for draft in &mut drafts {
         reject_unless(draft, |draft| inventory.check(draft, now));
     }

@@ -119,7 +119,7 @@ pub struct PaymentRow {
 pub struct PaymentViewRow {
     #[sqlx(flatten)]
     pub payment: PaymentRow,
-    pub shown: PaymentStatus,
+    pub status: PaymentStatus,
     /// The sum of the refunds, made or scheduled.
     pub refunded: Money,
 }
@@ -127,7 +127,7 @@ pub struct PaymentViewRow {
 impl PaymentViewRow {
     /// Returns the payment as a response.
     pub fn view(self) -> Payment {
-        let Self { payment, shown, refunded } = self;
+        let Self { payment, status, refunded } = self;
         Payment {
             uri: uri(payment.order_id, payment.id),
             number: IdText(payment.id),
@@ -135,7 +135,7 @@ impl PaymentViewRow {
             method: payment.method,
             amount: payment.amount,
             refunded,
-            status: shown,
+            status,
             reference: payment.reference,
             placed: DateTime::from(payment.placed),
         }

@@ -111,7 +111,7 @@ pub async fn confirm(ctx: &Ctx, payment: PaymentRow) -> Result<Option<Error>> {
 /// Returns an error if the payment is not allowed, or the database fails.
 pub async fn record(app: &App, tx: &mut Tx, caller: &Caller, order: Id, new: &PaymentCreate) -> Result<PaymentRow> {
     let now = app.clock.now();
-    let mut balances = OrderBalances::open(tx, [order]).await?;
+    let mut balances = OrderBalances::lock(tx, [order]).await?;
     let order = balances.authorized_order(caller, order)?;
     reject_if(!caller.is_administrator(), Error::FORBIDDEN)?;
     let reference = non_blank(new.reference.as_deref()).ok_or_else(|| FieldError::missing("reference"));
@@ -148,7 +148,7 @@ impl PaymentStep {
 
 async fn execute_all(app: &App, tx: &mut Tx, steps: &[&PaymentStep]) -> Result<Vec<Result<PaymentResult>>> {
     let now = app.clock.now();
-    let mut balances = OrderBalances::open(tx, steps.iter().map(|step| step.order())).await?;
+    let mut balances = OrderBalances::lock(tx, steps.iter().map(|step| step.order())).await?;
     // Before charged payments are confirmed, because these count as pending in the balances.
     let payments: Vec<Result<PaymentRow>> = steps.iter().map(|step| step.payment(app, &mut balances, now)).collect();
     let begun = steps.iter().zip(&payments).filter(|(step, _)| matches!(step, PaymentStep::Begin(_)));
@@ -205,7 +205,7 @@ async fn record_and_fulfill(
         let line = balances.line(payment.order_id);
         let paid = &mut balances.totals.entry(payment.order_id).or_default().paid;
         entries.push(new_transaction(payment, line.slice(*paid, payment.amount)));
-        *paid = *paid + payment.amount;
+        *paid += payment.amount;
         if *paid >= total {
             last.insert(payment.order_id, payment.id);
         }
@@ -239,7 +239,7 @@ fn new_transaction(payment: &PaymentRow, part: Allocation) -> NewTransaction {
 
 impl OrderBalances {
     /// Locks these orders, then their events. Every transaction keeps to this lock order.
-    async fn open(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<Self> {
+    async fn lock(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<Self> {
         let orders = orders::lock_all(tx, orders.into_iter().collect::<BTreeSet<Id>>()).await?;
         let orders: HashMap<Id, OrderRow> = orders.into_iter().map(|order| (order.id, order)).collect();
         let items = orders::lock_events_of(tx, orders.keys().copied()).await?;
@@ -247,7 +247,7 @@ impl OrderBalances {
         for payment in store::counting_payments(tx, orders.keys().copied()).await? {
             let totals: &mut PaymentTotals = totals.entry(payment.order_id).or_default();
             let sum = if payment.pending { &mut totals.pending } else { &mut totals.paid };
-            *sum = *sum + payment.amount;
+            *sum += payment.amount;
             totals.count += 1;
         }
         Ok(Self { orders, items, totals })
@@ -293,7 +293,7 @@ impl OrderBalances {
         };
         let payment = self.payment(app, order, &request.new, token, now)?;
         let totals = self.totals.entry(payment.order_id).or_default();
-        totals.pending = totals.pending + payment.amount;
+        totals.pending += payment.amount;
         totals.count += 1;
         Ok(payment)
     }

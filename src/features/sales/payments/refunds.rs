@@ -53,7 +53,7 @@ pub async fn schedule_ticket_refunds(app: &App, tx: &mut Tx, order: Id, returned
     let mut allocations = Vec::new();
     for payment in store::refundable(tx, [order]).await? {
         let part = line.slice(offset, payment.amount.min(line.total() - offset));
-        offset = offset + part.amount;
+        offset += part.amount;
         if part.amount > Money::ZERO {
             allocations.push((payment, part));
         }

@@ -43,7 +43,7 @@ pub async fn create(ctx: &Ctx, caller: Caller, order: Id, new: PaymentCreate) ->
             payment?
         }
     };
-    Ok(PaymentViewRow { payment, shown: PaymentStatus::Confirmed, refunded: Money::ZERO }.view())
+    Ok(PaymentViewRow { payment, status: PaymentStatus::Confirmed, refunded: Money::ZERO }.view())
 }
 
 async fn pay_by_card(ctx: &Ctx, caller: Caller, order: Id, new: PaymentCreate) -> Result<PaymentRow> {

@@ -14,7 +14,7 @@ use crate::kernel::types::paging::{PageRequest, PagedRows};
 define_sql!(refunded, "coalesce((select cast(sum(r.amount) as bigint) from refunds r where r.payment_id = p.id), 0)");
 
 const VIEW_COLUMNS: &str =
-    concat!("p.id, p.order_id, p.method, p.amount, p.reference, p.placed, p.status as shown, ", refunded!(), " as refunded");
+    concat!("p.id, p.order_id, p.method, p.amount, p.reference, p.placed, p.status, ", refunded!(), " as refunded");
 const FROM_VISIBLE: &str = "from payments p where p.status not in ('Pending', 'Abandoned')";
 
 /// Returns a page of the payments of an order, the oldest first.
@@ -23,13 +23,8 @@ pub async fn list(reader: &mut Reader, order: Id, paging: PageRequest) -> Result
 }
 
 pub async fn find(reader: &mut Reader, order: Id, id: Id) -> Result<Option<PaymentViewRow>> {
-    let mut rows = reader
-        .select(&format!("{VIEW_COLUMNS} {FROM_VISIBLE}"))
-        .and_where("p.order_id = ?", Some(order))
-        .and_where("p.id = ?", Some(id))
-        .all()
-        .await?;
-    Ok(rows.pop())
+    let payment = reader.select(&format!("{VIEW_COLUMNS} {FROM_VISIBLE}"));
+    payment.and_where("p.order_id = ?", Some(order)).and_where("p.id = ?", Some(id)).optional().await
 }
 
 /// Returns the refundable rests of the payments of these orders, the newest first.
