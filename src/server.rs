@@ -59,9 +59,10 @@ pub(crate) const JOBS: [Job<App>; 15] = [
         async move { account_deletion::truncate_wal(&Context::immediate(app)).await }.boxed()
     }),
     Job::every(1, "copy the write-ahead log", |app| async move { checkpoint(&app).await }.boxed()),
-    Job::every(60, "purge stored responses", |app: Arc<App>| async move { purge_responses(&app).await }.boxed()).on_one_server(),
-    Job::every(60 * 60, "purge log-in addresses", |app: Arc<App>| {
-        async move { purge_addresses(&Context::immediate(app)).await }.boxed()
+    Job::every(60, "delete stored responses", |app: Arc<App>| async move { delete_stored_responses(&app).await }.boxed())
+        .on_one_server(),
+    Job::every(60 * 60, "delete log-in addresses", |app: Arc<App>| {
+        async move { delete_login_addresses(&Context::immediate(app)).await }.boxed()
     })
     .on_one_server(),
     Job::every(10 * 60, "record rejected requests", |app: Arc<App>| {
@@ -73,17 +74,17 @@ pub(crate) const JOBS: [Job<App>; 15] = [
 ];
 
 /// Job step: deletes some stored responses of idempotent requests.
-async fn purge_responses(app: &App) -> Result<u64> {
+async fn delete_stored_responses(app: &App) -> Result<u64> {
     match clock_watch::deletion_time(app).await? {
-        Some(now) => idempotency::purge_expired(&app.kernel, now).await,
+        Some(now) => idempotency::delete_expired(&app.kernel, now).await,
         None => Ok(0),
     }
 }
 
 /// Job step: deletes some addresses of log-ins.
-async fn purge_addresses(ctx: &Ctx) -> Result<u64> {
+async fn delete_login_addresses(ctx: &Ctx) -> Result<u64> {
     match clock_watch::deletion_time(&ctx.app).await? {
-        Some(now) => sessions::purge_addresses(ctx, now).await,
+        Some(now) => sessions::delete_expired_addresses(ctx, now).await,
         None => Ok(0),
     }
 }

@@ -158,7 +158,7 @@ async fn metrics_count_failures_of_jobs_from_the_start(app: TestApp) {
     let admin = platform.admin_address().unwrap();
     let metrics = async || fetch_url(&format!("http://{admin}/metrics")).await.text().await.unwrap();
     let last = Regex::new(r#"boxoffice_job_failures_total\{job="apply the retention"\} \d"#).unwrap();
-    let failed = Regex::new(r#"boxoffice_job_failures_total\{job="purge stored responses"\} [1-9]"#).unwrap();
+    let failed = Regex::new(r#"boxoffice_job_failures_total\{job="delete stored responses"\} [1-9]"#).unwrap();
 
     let at_the_start = metrics().await;
     // The job is not run, because it can't be leased.

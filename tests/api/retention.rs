@@ -206,7 +206,7 @@ async fn request_codes_before_stop(app: &TestApp) {
 async fn start_much_later_keeps_for_a_day_what_had_not_expired(app: TestApp) {
     request_codes_before_stop(&app).await;
 
-    let first = admin_commands::admin(&app, &["jobs", "run", "purge stored responses"]);
+    let first = admin_commands::admin(&app, &["jobs", "run", "delete stored responses"]);
     let server = open(&app, app.state.settings.retention.clone()).await;
 
     assert!(first.succeeded() && first.stderr.contains("the clock is much later"), "{}", first.stderr);
@@ -214,17 +214,17 @@ async fn start_much_later_keeps_for_a_day_what_had_not_expired(app: TestApp) {
     assert_eq!(stored().await, 3, "the responses to Ama had expired before the stop");
     let deleted = (apply(&server).await, apply(&server).await, run_job(&app, &["apply the retention"]));
     assert_eq!(deleted, (1, 0, json!(0)), "her code had, too");
-    assert_eq!(run_job(&app, &["purge stored responses"]), 0);
+    assert_eq!(run_job(&app, &["delete stored responses"]), 0);
 
     // As if a day had passed.
     app.execute_sql("update clock_state set accepted_at = accepted_at - 86400000000").await;
-    assert_eq!((run_job(&app, &["purge stored responses"]), run_job(&app, &["apply the retention"])), (json!(3), json!(1)));
+    assert_eq!((run_job(&app, &["delete stored responses"]), run_job(&app, &["apply the retention"])), (json!(3), json!(1)));
 }
 
 #[test_on(sqlite, postgres)]
 async fn time_after_a_long_stop_can_be_confirmed(app: TestApp) {
     request_codes_before_stop(&app).await;
 
-    assert_eq!(run_job(&app, &["purge stored responses", "--accept-time"]), 6);
+    assert_eq!(run_job(&app, &["delete stored responses", "--accept-time"]), 6);
     assert_eq!(run_job(&app, &["apply the retention"]), 2);
 }

@@ -160,7 +160,7 @@ async fn response_is_stored_for_a_day(app: TestApp) {
     let first = make_zone(&app, "one", zone()).await;
     app.advance_clock(DAY - Duration::from_secs(60));
     let within = make_zone(&app, "one", zone()).await;
-    assert_eq!(idempotency::purge_expired(&app.state.kernel, app.state.clock.now()).await.unwrap(), 0);
+    assert_eq!(idempotency::delete_expired(&app.state.kernel, app.state.clock.now()).await.unwrap(), 0);
     app.advance_clock(Duration::from_secs(60));
 
     let after = make_zone(&app, "one", json!({ "name": "Another", "width": 300, "height": 250 })).await;
@@ -168,7 +168,7 @@ async fn response_is_stored_for_a_day(app: TestApp) {
     assert_eq!((is_replayed(&within), &within.body), (true, &first.body));
     assert_eq!((after.status, is_replayed(&after), after.body["name"].as_str()), (201, false, Some("Another")));
     app.advance_clock(DAY);
-    assert_eq!(idempotency::purge_expired(&app.state.kernel, app.state.clock.now()).await.unwrap(), 1);
+    assert_eq!(idempotency::delete_expired(&app.state.kernel, app.state.clock.now()).await.unwrap(), 1);
     assert_eq!(app.scalar::<i64>("select count(*) from idempotency").await, 0);
 }
 

@@ -199,7 +199,7 @@ pub async fn correct_future(tx: &mut Tx, now: Timestamp, latest: Timestamp) -> R
 }
 
 /// Revokes a key immediately.
-pub async fn end(tx: &mut Tx, key: Id, now: Timestamp) -> Result<()> {
+pub async fn revoke(tx: &mut Tx, key: Id, now: Timestamp) -> Result<()> {
     tx.query("update api_keys set ended = $2 where id = $1 and ended is null").bind(key).bind(now).execute().await
 }
 

@@ -7,5 +7,5 @@ mod keys;
 mod password;
 
 pub use caller::{AdmissionClaims, Caller};
-pub use keys::{ADMISSION_LIFE, KeyKind, KeyStore, NewKey, authenticate, correct_future, end, issue, require_not_revoked};
+pub use keys::{ADMISSION_LIFE, KeyKind, KeyStore, NewKey, authenticate, correct_future, issue, require_not_revoked, revoke};
 pub use password::{HashRequester, PasswordCost, PasswordSettings, Passwords};

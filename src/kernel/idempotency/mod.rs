@@ -154,7 +154,7 @@ impl IdempotentRequest {
     }
 
     /// Claims a request that was sent before, if its earlier attempt has ended without a response, or its retention is over. Returns
-    /// whether that is so. It locks no row of a request under way, whose response is stored while other rows are locked.
+    /// whether that is so. It locks no row of a request in progress, whose response is stored while other rows are locked.
     async fn claim_again(&self, tx: &mut Tx) -> Result<bool> {
         let update = "update idempotency set fingerprint = $3, attempt = $4, claimed = $5, answer = null
              where key_id = $1 and hash = $2 and (claimed <= $6
@@ -236,7 +236,7 @@ pub async fn correct_future(tx: &mut Tx, now: Timestamp, latest: Timestamp) -> R
 
 /// Deletes some rows whose retention is over at `now`, and returns their number. One step of a job. On PostgreSQL it skips rows that a
 /// request is claiming; SQLite has one writer at a time.
-pub async fn purge_expired(kernel: &Kernel, now: Timestamp) -> Result<u64> {
+pub async fn delete_expired(kernel: &Kernel, now: Timestamp) -> Result<u64> {
     let before = now.minus(RETENTION);
     transaction!(kernel.db, |tx| {
         let expired = if tx.is_postgres() {

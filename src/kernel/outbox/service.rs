@@ -382,13 +382,13 @@ async fn deliver(kernel: &Kernel, mail: &MailRow, prepared: Prepared) -> Deliver
         (Err(DeliveryError::Temporary(reason)), Some(delay)) => {
             record(MailResult::Delayed);
             warn!(kernel.log, "mail not sent, will be retried"; "mail" => %mail.id, "reason" => reason,
-                "tries" => mail.attempts, "pause_seconds" => delay.as_secs());
+                "attempts" => mail.attempts, "pause_seconds" => delay.as_secs());
             DeliveryResult::Postponed(kernel.clock.now().plus(delay))
         }
         (Err(DeliveryError::Temporary(reason) | DeliveryError::Permanent(reason)), _) => {
             record(MailResult::GivenUp);
             error!(kernel.log, "mail not sent, no more attempts"; "mail" => %mail.id, "reason" => reason,
-                "tries" => mail.attempts);
+                "attempts" => mail.attempts);
             DeliveryResult::Failed
         }
     }

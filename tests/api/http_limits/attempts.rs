@@ -113,10 +113,10 @@ async fn known_addresses_are_few_and_expire(app: TestApp) {
     assert_eq!((later[..8] == addresses[1..9], &later[8]), (true, &addresses[9]), "a network counts as one address");
     assert!(later.iter().all(|address| address.len() == 6), "{later:?}");
     let ctx = Context::immediate(server.state.clone());
-    let purge = async || sessions::purge_addresses(&ctx, server.state.clock.now()).await.unwrap();
-    assert_eq!(purge().await, 0);
+    let delete = async || sessions::delete_expired_addresses(&ctx, server.state.clock.now()).await.unwrap();
+    assert_eq!(delete().await, 0);
     server.state.clock.advance(DAY * 30);
-    assert_eq!((purge().await, stored().await.len()), (10, 0));
+    assert_eq!((delete().await, stored().await.len()), (10, 0));
 
     assert_eq!(sign_in(&app, &server, "ama", PASSWORD, "198.51.100.1").await.status, 201);
     let deleted = app.delete(&app.staff.key, &format!("/accounts/{}", ama.number)).await;

@@ -58,5 +58,5 @@ async fn account_session_get(ctx: Ctx, caller: Caller, path: Path<SessionPath>) 
 }
 
 async fn account_session_delete(ctx: Ctx, caller: Caller, path: Path<SessionPath>) -> Result<HttpResponseDeleted> {
-    service::revoke_one(&ctx, &caller, &path).await.map(|()| HttpResponseDeleted())
+    service::end_one(&ctx, &caller, &path).await.map(|()| HttpResponseDeleted())
 }

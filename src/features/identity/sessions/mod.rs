@@ -10,4 +10,4 @@ mod service;
 mod store;
 
 pub use endpoints::register;
-pub use service::{delete_expired_before, end_all, is_known_address, purge_addresses};
+pub use service::{delete_expired_addresses, delete_expired_before, end_all, is_known_address};

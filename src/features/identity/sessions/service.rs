@@ -88,9 +88,9 @@ fn address_digest(account: Id, address: IpAddr) -> String {
 ///
 /// # Errors
 /// Returns an error if the database fails.
-pub async fn purge_addresses(ctx: &Ctx, now: Timestamp) -> Result<u64> {
+pub async fn delete_expired_addresses(ctx: &Ctx, now: Timestamp) -> Result<u64> {
     let before = now.minus(ADDRESS_RETENTION);
-    transaction!(ctx.unit, |tx| store::purge_addresses(tx, before).await)
+    transaction!(ctx.unit, |tx| store::delete_addresses_before(tx, before).await)
 }
 
 /// Job step: deletes some sessions that expired before this time. Returns their number.
@@ -113,7 +113,7 @@ pub async fn active(ctx: &Ctx, caller: &Caller, key: String) -> Result<Session> 
 /// Ends the session of the caller's key.
 pub async fn end(ctx: &Ctx, caller: &Caller) -> Result<()> {
     account_of(caller)?;
-    transaction!(ctx.unit, |tx| auth::end(tx, caller.key, ctx.app.clock.now()).await)
+    transaction!(ctx.unit, |tx| auth::revoke(tx, caller.key, ctx.app.clock.now()).await)
 }
 
 /// Returns a page of all sessions of an account, open or not.
@@ -135,8 +135,8 @@ pub async fn get(ctx: &Ctx, caller: &Caller, path: &SessionPath) -> Result<Accou
 }
 
 /// Ends one session of an account.
-pub async fn revoke_one(ctx: &Ctx, caller: &Caller, path: &SessionPath) -> Result<()> {
-    let ended = transaction!(ctx.unit, |tx| revoke_one_in_tx(tx, caller, path, ctx.app.clock.now()).await)?;
+pub async fn end_one(ctx: &Ctx, caller: &Caller, path: &SessionPath) -> Result<()> {
+    let ended = transaction!(ctx.unit, |tx| end_one_in_tx(tx, caller, path, ctx.app.clock.now()).await)?;
     if ended { Ok(()) } else { Err(codes::SESSION_ENDED.into()) }
 }
 
@@ -152,7 +152,7 @@ pub async fn end_all(ctx: &Ctx, caller: &Caller, number: &AccountNumber) -> Resu
     })
 }
 
-async fn revoke_one_in_tx(tx: &mut Tx, caller: &Caller, path: &SessionPath, now: Timestamp) -> Result<bool> {
+async fn end_one_in_tx(tx: &mut Tx, caller: &Caller, path: &SessionPath, now: Timestamp) -> Result<bool> {
     let account = accounts::load(tx, caller, &path.number).await?.id;
     store::find(tx, account, path.session).await?.ok_or(Error::NOT_FOUND)?;
     store::end(tx, path.session, now).await

@@ -105,7 +105,7 @@ pub async fn delete_older_addresses(tx: &mut Tx, account: Id, most: i64) -> Resu
 }
 
 /// Deletes some of the addresses of all accounts that were last used before this time, and returns their number.
-pub async fn purge_addresses(tx: &mut Tx, before: Timestamp) -> Result<u64> {
+pub async fn delete_addresses_before(tx: &mut Tx, before: Timestamp) -> Result<u64> {
     let delete = "delete from login_addresses where (account_id, address) in
         (select account_id, address from login_addresses where seen <= $1 order by seen limit 1000)";
     tx.query(delete).bind(before).rows_affected().await
