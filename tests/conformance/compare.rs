@@ -183,7 +183,7 @@ async fn exit_status_reports_result() {
     let broken = proxy::start(address, fault).await;
     let folder = tempfile::tempdir().unwrap();
     let (report, baseline) = (folder.path().join("report"), folder.path().join("baseline.yaml"));
-    let known = "- {check: answer.body, operation: region_get, expires: 2999-12-31, reason: It is on its way}";
+    let known = "- {check: response.body, operation: region_get, expires: 2999-12-31, reason: It is on its way}";
     fs::write(&baseline, known).unwrap();
     let (report, baseline) = (report.to_str().unwrap(), baseline.to_str().unwrap());
 
@@ -196,7 +196,7 @@ async fn exit_status_reports_result() {
     assert_eq!(clean.0, Some(0), "{}", clean.1);
     assert!(clean.1.contains("6 of 164 operations reached") && clean.1.contains("seed 7"), "{}", clean.1);
     assert_eq!(found.0, Some(1), "{}", found.1);
-    assert!(found.1.contains("answer.body of region_get: the response 200 has a body that lacks name"), "{}", found.1);
+    assert!(found.1.contains("response.body of region_get: the response 200 has a body that lacks name"), "{}", found.1);
     for file in ["report.json", "junit.xml", "report.html"] {
         assert!(fs::read_to_string(format!("{report}/{file}")).unwrap().contains("region_get"), "{file}");
     }

@@ -3,7 +3,7 @@
 //! The file is YAML or JSON:
 //!
 //! ```yaml
-//! - check: answer.body
+//! - check: response.body
 //!   operation: order_create
 //!   summary: the response 201 has a body that lacks number   # optional: without it, all findings of the check in the operation
 //!   expires: 2026-12-31                                      # last day on which the entry applies
@@ -116,7 +116,7 @@ impl BaselineEntry {
 mod tests {
     use super::*;
 
-    const ENTRY: &str = "- {check: answer.body, operation: order_create, expires: 2026-11-21, reason: Fixed in 3.1.}";
+    const ENTRY: &str = "- {check: response.body, operation: order_create, expires: 2026-11-21, reason: Fixed in 3.1.}";
 
     fn day(text: &str) -> NaiveDate {
         text.parse().unwrap()
@@ -151,14 +151,14 @@ mod tests {
         let after = baseline.apply(vec![finding.clone()], day("2026-11-22"));
         assert_eq!((after.findings, after.known), (vec![finding], vec![]));
         let note =
-            "Entry 1 of the baseline (answer.body of order_create) expired on 2026-11-21. Fix the finding, or change the day.";
+            "Entry 1 of the baseline (response.body of order_create) expired on 2026-11-21. Fix the finding, or change the day.";
         assert_eq!(after.notes, [note]);
     }
 
     #[test]
     fn entry_applies_to_its_own_findings_only() {
         let without_summary = Baseline::parse(ENTRY).unwrap();
-        let with_summary = "[{check: answer.body, operation: order_create, summary: A., expires: 2026-11-21, reason: Known.}]";
+        let with_summary = "[{check: response.body, operation: order_create, summary: A., expires: 2026-11-21, reason: Known.}]";
         let with_summary = Baseline::parse(with_summary).unwrap();
         let a = finding(Check::Body, "order_create", "A.");
         let b = finding(Check::Body, "order_create", "B.");
@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn entry_without_finding_is_noted() {
         let result = Baseline::parse(ENTRY).unwrap().apply(vec![], day("2026-11-21"));
-        let note = "Entry 1 of the baseline (answer.body of order_create) has no finding. Remove it, unless its operation was left \
+        let note = "Entry 1 of the baseline (response.body of order_create) has no finding. Remove it, unless its operation was left \
                     out.";
         assert_eq!(result.notes, [note]);
     }
@@ -195,13 +195,13 @@ mod tests {
 
     #[test]
     fn rejects_invalid_entry_with_its_number() {
-        let entry = "{check: answer.body, operation: a, expires: 2026-11-21, reason: Known.";
+        let entry = "{check: response.body, operation: a, expires: 2026-11-21, reason: Known.";
         for (invalid, message) in [
-            ("{check: answer.body, operation: a, reason: Known.}".to_owned(), "missing field `expires`"),
+            ("{check: response.body, operation: a, reason: Known.}".to_owned(), "missing field `expires`"),
             (format!("{entry}, until: 1}}"), "until: unknown field `until`"),
             (
-                entry.replace("answer.body", "answer.soul") + "}",
-                "check: unknown variant `answer.soul`, expected one of `operation.reach",
+                entry.replace("response.body", "response.soul") + "}",
+                "check: unknown variant `response.soul`, expected one of `operation.reach",
             ),
             (entry.replace("2026-11-21", "soon") + "}", "expires: input contains invalid characters"),
             (entry.replace("Known.", "' '") + "}", "the reason is blank"),
@@ -209,7 +209,7 @@ mod tests {
             let error = parse_error(&format!("[{entry}}}, {invalid}]"));
             assert!(error.starts_with(&format!("entry 2: {message}")) && error.ends_with(ENTRY_FORMAT), "{error}");
         }
-        assert!(parse_error("check: answer.body").starts_with("is not a list of entries"));
+        assert!(parse_error("check: response.body").starts_with("is not a list of entries"));
         let absent = Baseline::read(Path::new("/nowhere/known.yaml")).unwrap_err();
         assert!(format!("{absent:#}").starts_with("the baseline /nowhere/known.yaml can't be read"));
     }

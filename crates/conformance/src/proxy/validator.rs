@@ -404,7 +404,7 @@ mod tests {
     #[tokio::test]
     async fn encoded_response_is_found() {
         let found = found("/notes", Some("a"), 200, ("content-encoding", "gzip"), "\u{1f}").await;
-        assert_eq!(found, ["list answer.media-type: the response 200 is encoded with gzip"]);
+        assert_eq!(found, ["list response.media-type: the response 200 is encoded with gzip"]);
     }
 
     #[tokio::test]
@@ -414,7 +414,7 @@ mod tests {
         assert_eq!(found("/other", Some("a"), 303, text, "See /notes").await, [""; 0]);
         assert_eq!(
             found("/other", Some("a"), 200, text, "A note").await,
-            ["other answer.media-type: the response 200 has a body"]
+            ["other response.media-type: the response 200 has a body"]
         );
     }
 }

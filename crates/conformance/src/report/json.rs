@@ -84,11 +84,11 @@ mod tests {
         assert_eq!(read["totals"]["findings"], 4);
         assert_eq!(read["tags"][0]["tag"], "Orders");
         assert_eq!(read["tags"][0]["declared"], 6);
-        assert_eq!(read["operations"][0]["checks"]["answer.body"], serde_json::json!({"made": 6, "failed": 2}));
+        assert_eq!(read["operations"][0]["checks"]["response.body"], serde_json::json!({"made": 6, "failed": 2}));
         let operations: Vec<&Value> = read["findings"].as_array().unwrap().iter().map(|finding| &finding["operation"]).collect();
         assert_eq!(operations, ["", "order_create", "order_create", "ticket_read"]);
         assert_eq!(read["known"][0]["reason"], "Fixed in 3.1.");
-        assert_eq!(read["known"][0]["check"], "answer.header");
+        assert_eq!(read["known"][0]["check"], "response.header");
 
         let schema: Value = serde_json::from_str(include_str!("../../../../docs/compare-report.schema.json")).unwrap();
         let errors: Vec<_> = jsonschema::validator_for(&schema).unwrap().iter_errors(&read).map(|e| e.to_string()).collect();

@@ -117,7 +117,7 @@ mod tests {
         let report = example::report();
         let all = text(&report, 4);
         let some = text(&report, 1);
-        assert!(all.contains("answer.body of order_create: The property `total` is a number.\n"), "{all}");
+        assert!(all.contains("response.body of order_create: The property `total` is a number.\n"), "{all}");
         assert!(!all.contains("--max-findings"), "{all}");
         assert!(some.contains("3 more findings not printed because of --max-findings 1."), "{some}");
         assert_eq!(some.matches("  rule ").count(), 1, "{some}");

@@ -27,7 +27,7 @@ fn document() -> Value {
 async fn found(fault: &'static str) -> Vec<String> {
     let answer = move |_: &_, notes: &mut _, request: &_| answer(notes, request, fault);
     let report = compare_stateful(document(), Vec::new(), answer).await;
-    let checks = ["resource.", "update.", "tag.", "answer.", "sent.", "method.head"];
+    let checks = ["resource.", "update.", "tag.", "response.", "sent.", "method.head"];
     findings(&report).into_iter().filter(|finding| checks.iter().any(|check| finding.contains(check))).collect()
 }
 
@@ -107,7 +107,7 @@ async fn tag_that_never_changes_is_found_without_if_match() {
         // It may be the time in seconds.
         ("weak", None),
         ("one", Some("replace tag.changes: the tag is the same after an update")),
-        ("ignored", Some("replace answer.known: a changed resource is 304 for its old tag")),
+        ("ignored", Some("replace response.not-modified: a changed resource is 304 for its old tag")),
     ] {
         let report = compare_stateful(document.clone(), Vec::new(), move |_, notes, request| {
             let mut response = answer(notes, request, "");
@@ -124,8 +124,9 @@ async fn tag_that_never_changes_is_found_without_if_match() {
             }
             response
         });
-        let found =
-            findings(&report.await).into_iter().filter(|finding| finding.contains(" tag.") || finding.contains("answer.known"));
+        let found = findings(&report.await)
+            .into_iter()
+            .filter(|finding| finding.contains(" tag.") || finding.contains("response.not-modified"));
         assert_eq!(found.collect::<Vec<_>>(), Vec::from_iter(expected), "{tags}");
     }
 }

@@ -93,7 +93,7 @@ async fn declared_redirects_are_successes() {
 #[tokio::test]
 async fn faults_of_redirects_are_found() {
     for (fault, expected) in [
-        ("redirects nowhere", "follow answer.header: the response 302 lacks the header Location"),
+        ("redirects nowhere", "follow response.header: the response 302 lacks the header Location"),
         ("replaces nothing", "replace sent.kept: a changed url is not read back"),
         ("follows all", "follow argument.form: code that has an invalid format is answered with 302"),
         ("follows all", "follow resource.unknown: an unknown code is answered with 302"),

@@ -138,7 +138,7 @@ async fn stream_of_events_is_not_read() {
         response.headers_mut().insert("content-type", "text/event-stream".parse().unwrap());
         response
     };
-    for check in ["answer.", "method.head"] {
+    for check in ["response.", "method.head"] {
         assert_eq!(found(document("other", paths.clone()), check, answer).await, [""; 0]);
     }
 }
@@ -218,7 +218,7 @@ async fn started_task_is_read() {
     });
     for (state, expected) in [
         ("done", vec![]),
-        ("gone", vec!["read answer.body: the response 200 has a body that at /state must be one of: running, done"]),
+        ("gone", vec!["read response.body: the response 200 has a body that at /state must be one of: running, done"]),
     ] {
         let answer = move |request: &Request<Bytes>| match (request.method().as_str(), request.uri().path()) {
             ("POST", "/reports") => {
@@ -287,7 +287,7 @@ async fn texts_with_the_pattern_of_an_argument_are_no_keys() {
     } });
     let block = format!("0x{}", "4bf92f35".repeat(8));
     let key = "4bf92f3577b34da6a3ce929d0e0e4736".to_owned();
-    for (text, expected) in [(block, [].as_slice()), (key, &["read answer.leak: the error 400 contains a key"])] {
+    for (text, expected) in [(block, [].as_slice()), (key, &["read response.leak: the error 400 contains a key"])] {
         let answer = move |request: &Request<Bytes>| {
             let is_valid = request.uri().path().strip_prefix("/blocks/0x").is_some_and(|hash| hash.len() == 64);
             if is_valid {
@@ -296,7 +296,7 @@ async fn texts_with_the_pattern_of_an_argument_are_no_keys() {
                 json_response(400, &json!({ "message": format!("See {text}.") }))
             }
         };
-        assert_eq!(found(document("other", paths.clone()), "answer.leak", answer).await, expected);
+        assert_eq!(found(document("other", paths.clone()), "response.leak", answer).await, expected);
     }
 }
 

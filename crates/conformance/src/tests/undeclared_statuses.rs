@@ -18,7 +18,7 @@ async fn found(own: &str, default: Value, status: u16, body: Option<Value>) -> V
         None => response(status, String::new()),
     });
     let report = report.await;
-    let is_of_response = |finding: &String| ["status.declared", "answer."].iter().any(|check| finding.contains(check));
+    let is_of_response = |finding: &String| ["status.declared", "response."].iter().any(|check| finding.contains(check));
     findings(&report).into_iter().filter(is_of_response).collect()
 }
 
@@ -40,7 +40,7 @@ async fn default_may_declare_a_success() {
     let any = json_answer(&json!({ "type": "object" }));
     assert_eq!(found("201", any.clone(), 202, Some(json!({ "id": 7 }))).await, [""; 0]);
     // Without another success, `default` is the success.
-    let expected = ["create answer.media-type: the response 202 has no body"];
+    let expected = ["create response.media-type: the response 202 has no body"];
     assert_eq!(found("400", any, 202, None).await, expected);
 }
 
@@ -94,7 +94,7 @@ async fn unknown_resource_is_rejected_with_a_declared_range() {
     let title = json!({ "title": "Unknown" });
     let accepted = "read resource.unknown: an unknown id is answered with 200";
     let failed = "read status.failure: the server failed with 500";
-    let invalid = "read answer.body: the response 404 has a body that lacks title";
+    let invalid = "read response.body: the response 404 has a body that lacks title";
     for (errors, status, body, expected) in [
         ("4XX", 404, &title, vec![]),
         ("4XX", 410, &title, vec![]),
