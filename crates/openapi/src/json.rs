@@ -128,6 +128,40 @@ fn malformed(error: serde_json::Error) -> RequestError {
     RequestError::MalformedBody(format!("The request's body {problem}: line {line}, column {column}."))
 }
 
+/// The methods of a [`Visitor`] for values that any parser returns alike: all but floating-point numbers, arrays and objects.
+macro_rules! visit_scalars {
+    () => {
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a value")
+        }
+
+        fn visit_unit<E>(self) -> Result<Value, E> {
+            Ok(Value::Null)
+        }
+
+        fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+            Ok(value.into())
+        }
+
+        fn visit_i64<E>(self, number: i64) -> Result<Value, E> {
+            Ok(number.into())
+        }
+
+        fn visit_u64<E>(self, number: u64) -> Result<Value, E> {
+            Ok(number.into())
+        }
+
+        fn visit_str<E>(self, text: &str) -> Result<Value, E> {
+            Ok(text.into())
+        }
+
+        fn visit_string<E>(self, text: String) -> Result<Value, E> {
+            Ok(text.into())
+        }
+    };
+}
+pub(crate) use visit_scalars;
+
 /// Deserializer seed and visitor of any JSON value. Fails on duplicate property names and too many values.
 #[derive(Clone, Copy)]
 struct StrictValue<'a> {
@@ -150,37 +184,11 @@ impl<'de> DeserializeSeed<'de> for StrictValue<'_> {
 impl<'de> Visitor<'de> for StrictValue<'_> {
     type Value = Value;
 
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value")
-    }
-
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_i64<E>(self, number: i64) -> Result<Value, E> {
-        Ok(number.into())
-    }
-
-    fn visit_u64<E>(self, number: u64) -> Result<Value, E> {
-        Ok(number.into())
-    }
+    visit_scalars!();
 
     fn visit_f64<E>(self, number: f64) -> Result<Value, E> {
         let is_exact_integer = number.fract() == 0.0 && number.abs() < EXACT_INTEGER_LIMIT;
         Ok(if is_exact_integer { (number as i64).into() } else { number.into() })
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Value, E> {
-        Ok(text.into())
-    }
-
-    fn visit_string<E>(self, text: String) -> Result<Value, E> {
-        Ok(text.into())
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {

@@ -7,6 +7,7 @@ use anyhow::{anyhow, bail};
 use serde::de::{DeserializeSeed, Deserializer, EnumAccess, MapAccess, SeqAccess, VariantAccess, Visitor};
 use serde_json::{Map, Value};
 
+use crate::json::visit_scalars;
 use crate::resolver::escape;
 
 /// Parses YAML or JSON. Also returns the JSON pointers of repeated keys.
@@ -69,25 +70,7 @@ impl<'de> DeserializeSeed<'de> for Node<'_> {
 impl<'de> Visitor<'de> for Node<'_> {
     type Value = Value;
 
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value")
-    }
-
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_i64<E>(self, number: i64) -> Result<Value, E> {
-        Ok(number.into())
-    }
-
-    fn visit_u64<E>(self, number: u64) -> Result<Value, E> {
-        Ok(number.into())
-    }
+    visit_scalars!();
 
     fn visit_i128<E>(self, number: i128) -> Result<Value, E> {
         Ok((number as f64).into())
@@ -99,10 +82,6 @@ impl<'de> Visitor<'de> for Node<'_> {
 
     fn visit_f64<E>(self, number: f64) -> Result<Value, E> {
         Ok(number.into())
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Value, E> {
-        Ok(text.into())
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
