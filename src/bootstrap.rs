@@ -1,4 +1,4 @@
-//! What a start needs: the account and the keys of the first one, the fixed settings, and the key of the tickets.
+//! The requirements of a start: the account and the keys of the first one, the fixed settings, and the key of the tickets.
 
 use std::fmt;
 use std::fs;

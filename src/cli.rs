@@ -256,7 +256,7 @@ fn not_blank(argument: &str) -> anyhow::Result<String> {
     Ok(argument.to_owned())
 }
 
-/// What a command does if the keys of the server don't exist.
+/// The behavior of a command if the keys of the server don't exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum MissingKeys {
     /// Creates them.

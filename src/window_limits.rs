@@ -16,7 +16,7 @@ const HOUR: Duration = Duration::from_secs(60 * 60);
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// Mails about offered tickets that an account gets in an hour.
 const TRANSFER_MAILS: u32 = 20;
-/// Mails about orders that their customer has cancelled, for an account in an hour. The address of an account may be somebody else's.
+/// Mails about orders that their customer has cancelled, for an account in an hour. The address of an account may belong to another person.
 const CANCELLATION_MAILS: u32 = 10;
 /// Mails with the tickets of free orders to an e-mail address in an hour: of complimentary orders, and of all others unless the account
 /// has verified the address.

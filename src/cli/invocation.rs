@@ -34,7 +34,8 @@ impl Invocation {
         Ok((cli, Self { matches: innermost(&matches).clone(), file }))
     }
 
-    /// Rejects a configuration file with unknown keys or values of a wrong type, but not for the command `config`, which prints its problems itself.
+    /// Rejects a configuration file with unknown keys or values of a wrong type, but not for the command `config`, which prints its
+    /// problems itself.
     ///
     /// # Errors
     /// Returns [`InvalidSettings`] with all problems of the file, and of the settings of `serve`.

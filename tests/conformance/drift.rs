@@ -29,8 +29,8 @@ fn with_one_path(document: &Value, path: &str) -> Value {
     one
 }
 
-/// Asserts that each mutation of a document is a difference from the other document. It is looked for in the mutated path only, because comparing whole
-/// documents takes much longer.
+/// Asserts that each mutation of a document is a difference from the other document. It is looked for in the mutated path only, because
+/// comparing whole documents takes much longer.
 fn assert_all_found(mutations: &[Mutation], mutated: &Value, other: &Value, compare: impl Fn(&Value, &Value) -> Vec<Difference>) {
     let mut by_path = BTreeMap::new();
     let mut is_missed = |mutation: &&Mutation| {

@@ -47,7 +47,7 @@ RULES = [
     "names? (no|a) .+",
     "is no subcategory of the category",
     "must (be|end) after .+|must not be (before|less than) .+",
-    "must be somebody else",
+    "must be another account",
     "can't be changed",
     "must be a date from 1900-01-01 to today, .+",
     "must be in the future",

@@ -30,7 +30,7 @@ pub fn authenticate(
         let is_basic = matches!(scheme, SecurityScheme::Authorization(kind) if kind.eq_ignore_ascii_case("basic"));
         accepted_key.is_none_or(|accepted| credential == accepted || is_basic && credential == STANDARD.encode(accepted))
     };
-    // Whether all credentials of an alternative are accepted; `None` if one is missing.
+    // Returns true if all credentials of an alternative are accepted, and `None` if one is missing.
     let check = |schemes: &Vec<SecurityScheme>| {
         let credential = |scheme: &SecurityScheme| scheme.credential(&head.headers, head.uri.query());
         let checked = schemes.iter().map(|scheme| Some(is_accepted(scheme, credential(scheme)?)));

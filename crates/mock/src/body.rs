@@ -66,8 +66,8 @@ pub fn encode(media_type: &str, value: &Value, is_binary: bool) -> Bytes {
     }
 }
 
-/// Returns a multipart body: a text that has the boundary as it is, a part for each property of an object, or for each item of a list. Objects
-/// are JSON.
+/// Returns a multipart body: a text that has the boundary as it is, a part for each property of an object, or for each item of a list.
+/// Objects are JSON.
 fn encode_parts(boundary: &str, value: &Value) -> String {
     let part = |name: Option<&String>, value: &Value| {
         let disposition = name.map(|name| format!("\r\nContent-Disposition: form-data; name=\"{name}\"")).unwrap_or_default();

@@ -63,7 +63,7 @@ pub struct Operation {
     pub is_builtin: bool,
 }
 
-/// What two operations have in common if requests to both look the same: the method, the form of the path, and whether it ends with a slash.
+/// The method, the form of the path, and true if it ends with a slash. Requests to two operations with the same route look the same.
 pub(crate) type Route = (String, Vec<Segment>, bool);
 
 impl Operation {

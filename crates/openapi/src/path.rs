@@ -15,7 +15,7 @@ pub struct PathTemplate {
     pub shape: Vec<Segment>,
     /// The names of the variables in each segment.
     names: Vec<Vec<String>>,
-    /// Whether it ends with a slash: `/events/` is another path than `/events`.
+    /// True if it ends with a slash: `/events/` is another path than `/events`.
     pub ends_with_slash: bool,
 }
 

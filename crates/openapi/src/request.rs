@@ -18,7 +18,8 @@ pub struct ParsedRequest {
     pub path: Map<String, Value>,
     /// The query parameters, without absent and blank ones.
     pub query: Map<String, Value>,
-    /// The body, without optional properties that were null, except those that a null clears. Null if there is no body, or it is neither JSON nor a form.
+    /// The body, without optional properties that were null, except those that a null clears. Null if there is no body, or it is
+    /// neither JSON nor a form.
     pub body: Value,
 }
 

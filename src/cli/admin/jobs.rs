@@ -18,7 +18,7 @@ use crate::kernel::types::clock::Timestamp;
 use crate::server::{APPLY_RETENTION, JOBS};
 use crate::state::Ctx;
 
-/// How to run a job with the settings of the server.
+/// Hint with the command that runs a job with the settings of the server.
 const SETTINGS_HINT: &str = "These are the settings of this command. If the server has others, such as those in \
                              /etc/boxoffice/environment, run it with them: `systemd-run --pipe --wait --quiet --uid=boxoffice \
                              --property=EnvironmentFile=-/etc/boxoffice/environment \

@@ -82,9 +82,9 @@ impl Statement<'_> {
         self.push(&select).push_page(&from, order, limit, offset).all().await
     }
 
-    /// Ends a [`Reader::list`](super::Reader::list) whose rows belong to keys, such as the tickets of accounts. Returns the same page of the
-    /// rows of each of these keys, by key and without the empty pages, sorted by identifier. `table` is the list's only table, and
-    /// `key` its column with the key, with which an index begins that goes on with the identifier.
+    /// Ends a [`Reader::list`](super::Reader::list) whose rows belong to keys, such as the tickets of accounts. Returns the same page
+    /// of the rows of each of these keys, by key and without the empty pages, sorted by identifier. `table` is the list's only table,
+    /// and `key` its column with the key, with which an index begins that goes on with the identifier.
     ///
     /// One statement reads all of them, so concurrent requests can share it.
     pub async fn pages_by_key<R: DbRow>(

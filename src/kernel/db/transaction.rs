@@ -50,8 +50,8 @@ pub(crate) use transaction;
 /// Runs an expression that only reads on the standby, if the database has one that shows everything that was acknowledged before, and
 /// otherwise on the primary. If the standby fails, the expression is run again on the primary.
 ///
-/// The first argument is a [`UnitOfWork`](crate::kernel::unit_of_work::UnitOfWork). For large reads, such as reports and lists. Reads that decide
-/// about a write belong to its transaction.
+/// The first argument is a [`UnitOfWork`](crate::kernel::unit_of_work::UnitOfWork). For large reads, such as reports and lists. Reads
+/// that decide about a write belong to its transaction.
 ///
 /// This is a macro for the same reason as `transaction!`.
 macro_rules! read_from_standby {

@@ -71,7 +71,7 @@ impl AuditContext<'_> {
         }
     }
 
-    /// Returns whether a rejection is only counted, because everyone may have such a key.
+    /// Returns whether a rejection is only counted, because any client may have such a key.
     fn is_anonymous(&self) -> bool {
         matches!(self.source, AuditSource::Request { is_public: true, .. })
     }

@@ -5,8 +5,9 @@
 //! the same server; on another one it waits in the database for that transaction and finds the response.
 //!
 //! An operation with several transactions (a payment, around the gateway) leaves a row without a response if it fails between
-//! them. The server then releases the request when the database is back ([`UnitOfWork::after_failure`](crate::kernel::unit_of_work::UnitOfWork)).
-//! If the server itself has ended, the request may be sent again after [`LEASE`].
+//! them. The server then releases the request when the database is back
+//! ([`UnitOfWork::after_failure`](crate::kernel::unit_of_work::UnitOfWork)). If the server itself has ended, the request may be sent
+//! again after [`LEASE`].
 
 mod stored_response;
 

@@ -9,8 +9,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 use sqlx::postgres::{PgHasArrayType, PgTypeInfo};
 
-/// An amount in hundredths (cents, pesewas) of the platform's currency. Currencies without decimals, such as UGX, and with three, such as TND,
-/// have other minor units.
+/// An amount in hundredths (cents, pesewas) of the platform's currency. Currencies without decimals, such as UGX, and with three, such
+/// as TND, have other minor units.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, sqlx_macros::Type)]
 #[sqlx(transparent)]
 pub struct Money(pub i64);

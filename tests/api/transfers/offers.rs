@@ -62,7 +62,7 @@ async fn invalid_offer_names_all_errors_and_changes_nothing(app: TestApp) {
     let response = app.post(&fixture.ama.key, "/transfers", &body).await;
     assert_eq!(response.body["fields"][0]["detail"], format!("names no ticket of yours (at {unknown}, {kofis})"));
     let response = app.post(&fixture.ama.key, "/transfers", json!({ "recipient": ama, "tickets": [good] })).await;
-    assert_eq!(response.body["fields"][0]["detail"], "must be somebody else");
+    assert_eq!(response.body["fields"][0]["detail"], "must be another account");
     assert_eq!(tables(&app).await, before);
 }
 

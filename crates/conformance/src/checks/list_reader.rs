@@ -31,7 +31,7 @@ enum Position<'a> {
     Page(&'a Parameter),
     /// The number of entries before the page.
     Offset(&'a Parameter),
-    /// What the page before says about the next one.
+    /// A value in the page before, which leads to the next one.
     Cursor(&'a Parameter),
 }
 

@@ -79,7 +79,7 @@ pub struct Forwarder {
     _stop: oneshot::Sender<Infallible>,
 }
 
-/// What all connections share.
+/// The state that all connections share.
 struct Forwarding {
     client: Client,
     base_url: String,

@@ -14,7 +14,7 @@ use crate::subtypes;
 pub(super) struct FlatSchema<'a> {
     /// The types besides null; `None` if every type is allowed. Without `type`, they are those of the values.
     pub types: Option<BTreeSet<&'a str>>,
-    /// Whether null is allowed, by `nullable` or as a value of a list without a type.
+    /// True if null is allowed, by `nullable` or as a value of a list without a type.
     pub is_nullable: bool,
     /// The values besides null of a closed list, also of one that is written as `oneOf` or `anyOf`.
     pub values: Option<Vec<&'a Value>>,

@@ -41,7 +41,7 @@ pub struct Generator<'a> {
     /// The probability of an optional property.
     optional: f64,
     examples: ExampleUse,
-    /// Whether an invalid value is generated for a part of the schema that has no valid one.
+    /// True if an invalid value is generated for a part of the schema that has no valid one.
     allows_invalid: bool,
     /// Number of values generated so far.
     generated: usize,

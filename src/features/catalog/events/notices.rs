@@ -50,8 +50,8 @@ pub struct NoticeRow {
     pub last_ticket_id: Id,
 }
 
-/// Stores the notice of a change, if a time or the venue of a locked event is another one and tickets were sold. An event that is over stays
-/// without one. A change to the past has one, so that a correction of it is compared with what the holders know.
+/// Stores the notice of a change, if a time or the venue of a locked event is another one and tickets were sold. An event that is over
+/// stays without one. A change to the past has one, so that a correction of it is compared with what the holders know.
 pub async fn store_change(tx: &mut Tx, before: &EventRow, after: &EventRow, now: Timestamp) -> Result<()> {
     let known = |event: &EventRow| (event.starts, event.ends, event.admission_from, event.venue_id);
     let is_over = before.ends <= now && after.ends <= now;

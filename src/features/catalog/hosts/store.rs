@@ -79,7 +79,7 @@ pub async fn count_administered(reader: &mut Reader, account: Id) -> Result<i64>
     reader.query(count).bind(account).scalar().await
 }
 
-/// Returns whether a host has an administrator who can act for it: whose account is active, and no guest, which nobody uses.
+/// Returns whether a host has an administrator who can act for it: whose account is active, and not a guest, whose password is unknown.
 pub async fn has_active_administrator(reader: &mut Reader, host: Id) -> Result<bool> {
     let administrators = "select exists (select 1 from host_administrators m join accounts a on a.id = m.account_id
          where m.host_id = $1 and a.activated and not a.guest)";

@@ -2,7 +2,7 @@
 //!
 //! A venue that a platform administrator creates is approved at once. A customer's venue is submitted for review; until it is
 //! approved, only its creator and platform administrators can use it. They can see it, and so can administrators of the hosts of events
-//! there; once such an event is listed, everybody can. A venue that has or had events can't be removed.
+//! there; once such an event is listed, every caller can. A venue that has or had events can't be removed.
 
 mod endpoints;
 mod model;

@@ -4,7 +4,7 @@
 //! ignoring case. Only the account itself and platform administrators may read or change it. Features that include a person in a
 //! response embed an [`Account`], which [`views_for`] builds for a whole page in one query.
 //!
-//! Tickets can be given to an e-mail address without an account. It gets one that is a guest until somebody resets its password.
+//! Tickets can be given to an e-mail address without an account. It gets one that is a guest until its password is reset.
 //!
 //! Life cycle: an account is active, deactivated (log-ins and its keys are rejected), or removed. The row of a removed account
 //! stays, because the ledger refers to it. It keeps the account's number and role and no personal data ([`erase`]), and the

@@ -282,8 +282,8 @@ pub fn is_usual_name(text: &str) -> bool {
 const MAX_GREETING: usize = 40;
 
 impl AccountRow {
-    /// Returns the name by which mails address the person: the first name or else the username, unless it may be a message to somebody
-    /// whose address was given, and else the number. A guest has only an e-mail address.
+    /// Returns the name by which mails address the person: the first name or else the username, unless it may be a message to the
+    /// owner of an address that the account has entered, and else the number. A guest has only an e-mail address.
     pub fn greeting(&self) -> &str {
         if self.guest {
             return &self.email;

@@ -6,7 +6,8 @@
 //! administrators can void the order.
 //!
 //! - `pricing` computes the prices of items, for orders and for `quotes`.
-//! - `placement` places orders. `inventory` has the places: it locks the sections in ascending order, which prevents overselling and deadlocks.
+//! - `placement` places orders. `inventory` has the places: it locks the sections in ascending order, which prevents overselling and
+//!   deadlocks.
 //! - `complimentary` places orders that cost nothing, also for e-mail addresses without an account (`guests`).
 //! - `lifecycle` ends an open order. `payments` calls it to fulfill an order that is paid; it calls `payments` to refund an order
 //!   that ended otherwise.

@@ -4,8 +4,9 @@
 //! tickets of an open transfer are Pending, so that they can be neither redeemed nor offered again.
 //!
 //! A request that ends a transfer updates the transfer first, on the condition that it is Pending, and then its tickets in
-//! ascending order (see the lock order in CONTRIBUTING.md). Of two concurrent requests one succeeds, and the tickets follow its result. A transfer is also cancelled when
-//! one of its accounts is deleted (`account_deletion`) or one of its tickets is returned or voided (`orders`).
+//! ascending order (see the lock order in CONTRIBUTING.md). Of two concurrent requests one succeeds, and the tickets follow its
+//! result. A transfer is also cancelled when one of its accounts is deleted (`account_deletion`) or one of its tickets is returned or
+//! voided (`orders`).
 //!
 //! A claim replaces the tickets by new ones. It locks their orders before it updates the transfer, so that a concurrent return of
 //! an order misses none of its tickets.

@@ -206,7 +206,7 @@ async fn lock_accounts(tx: &mut Tx, sender: Id, recipient: &AccountNumber) -> Re
     reject_if(!locked.iter().any(|account| account.id == sender), Code::KEY_REFUSED)?;
     Ok(match locked.iter().find(|account| Some(account.id) == recipient && account.activated) {
         None => Err(FieldError::invalid("recipient", "names no active account")),
-        Some(account) if account.id == sender => Err(FieldError::invalid("recipient", "must be somebody else")),
+        Some(account) if account.id == sender => Err(FieldError::invalid("recipient", "must be another account")),
         Some(account) => Ok(account.id),
     })
 }

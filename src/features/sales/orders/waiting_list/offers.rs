@@ -69,8 +69,8 @@ async fn serve_next(app: &App, tx: &mut Tx, now: Timestamp) -> Result<u64> {
 }
 
 /// Splits entries into those that can be served, and those that can't: the section has become too small for them or
-/// their account was deactivated after they joined, or the account would exceed the section's maximum. As long as they waited, nobody
-/// could order the free places.
+/// their account was deactivated after they joined, or the account would exceed the section's maximum. As long as they waited, no
+/// other account could order the free places.
 async fn split_servable(
     reader: &mut Reader,
     section: &SectionRow,
