@@ -13,7 +13,7 @@ use tokio::task::spawn_blocking;
 
 use super::archive::{ArchiveWriter, is_backup_file};
 use super::manifest::{FORMAT, Manifest};
-use super::{DATABASE, ICONS, MAIL_KEY, MEDIA, Progress};
+use super::{BackupProgress, DATABASE, ICONS, MAIL_KEY, MEDIA};
 use crate::features::catalog::media;
 use crate::kernel::db::{self, Db};
 use crate::kernel::private_files::{self, FolderLock};
@@ -38,7 +38,7 @@ pub struct BackupSource {
 ///
 /// # Errors
 /// Returns an error if the file exists and is not to be replaced, the database is not of this version, or the disk is full.
-pub async fn create(source: &BackupSource, file: &Path, replace: bool, progress: Progress) -> Result<Manifest> {
+pub async fn create(source: &BackupSource, file: &Path, replace: bool, progress: BackupProgress) -> Result<Manifest> {
     ensure!(replace || fs::symlink_metadata(file).is_err(), "{} exists; choose another name, or add --force", file.display());
     let url = format!("sqlite:{}", source.database.display());
     let live = Db::open_existing(&url).await?;
@@ -112,7 +112,7 @@ struct BackupWriter {
 
 impl BackupWriter {
     /// Adds the images that are not in the backup yet. Returns the names of those that don't exist.
-    async fn add_images(mut self, images: Vec<String>, progress: Progress) -> Result<(Self, Vec<String>)> {
+    async fn add_images(mut self, images: Vec<String>, progress: BackupProgress) -> Result<(Self, Vec<String>)> {
         let Some(folder) = self.media.clone() else { return Ok((self, Vec::new())) };
         blocking(move || {
             let new: Vec<String> = images.into_iter().filter(|image| !self.archived.contains(image)).collect();
@@ -141,7 +141,7 @@ impl BackupWriter {
     }
 
     /// Adds the operator's own icons. Other files in their folder are no icons: the server never sends them.
-    async fn add_icons(mut self, progress: Progress) -> Result<Self> {
+    async fn add_icons(mut self, progress: BackupProgress) -> Result<Self> {
         let Some(folder) = self.media.clone() else { return Ok(self) };
         blocking(move || {
             for icon in fs::read_dir(folder.join(ICONS)).into_iter().flatten() {

@@ -15,7 +15,7 @@ pub use manifest::Manifest;
 pub use restore::{RestoreTarget, restore};
 
 /// Receives a line about the progress.
-pub type Progress = fn(&str);
+pub type BackupProgress = fn(&str);
 
 /// The name of the database in a backup.
 const DATABASE: &str = "boxoffice.db";

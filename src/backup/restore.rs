@@ -12,7 +12,7 @@ use tokio::task::spawn_blocking;
 
 use super::archive;
 use super::manifest::Manifest;
-use super::{DATABASE, MAIL_KEY, MEDIA, Progress};
+use super::{BackupProgress, DATABASE, MAIL_KEY, MEDIA};
 use crate::features::catalog::media;
 use crate::invariants;
 use crate::kernel::db::Db;
@@ -50,7 +50,7 @@ pub struct Restored {
 /// # Errors
 /// Returns an error if the folder is not empty or has another key of the mails than the backup, or if the backup is damaged, of a newer
 /// version, or violates an invariant.
-pub async fn restore(file: &Path, target: &RestoreTarget, progress: Progress) -> Result<Restored> {
+pub async fn restore(file: &Path, target: &RestoreTarget, progress: BackupProgress) -> Result<Restored> {
     let unchecked = Unchecked::create(target)?;
     progress("checking the backup");
     let (path, places) = (file.to_owned(), unchecked.clone());
@@ -63,7 +63,7 @@ pub async fn restore(file: &Path, target: &RestoreTarget, progress: Progress) ->
 }
 
 /// Checks the database of a backup. Returns whether it is of this version.
-async fn check_database(path: &Path, manifest: &Manifest, progress: Progress) -> Result<bool> {
+async fn check_database(path: &Path, manifest: &Manifest, progress: BackupProgress) -> Result<bool> {
     let database = Db::open_existing(&format!("sqlite:{}", path.display())).await?;
     let newest = database.newest_schema();
     ensure!(

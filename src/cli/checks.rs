@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::anyhow;
 use boxoffice_conformance::options::CompareOptions;
-use boxoffice_conformance::progress::Progress;
+use boxoffice_conformance::progress::ComparisonProgress;
 use boxoffice_conformance::report;
 use boxoffice_openapi::diff::{self, Impact};
 use boxoffice_openapi::{Contract, drift};
@@ -24,7 +24,7 @@ pub struct DriftOptions {
     spec: Option<PathBuf>,
     /// Output format of the differences
     #[arg(long, env = "BOXOFFICE_FORMAT", default_value = "text")]
-    format: Format,
+    format: DriftFormat,
 }
 
 #[derive(Debug, Args)]
@@ -49,7 +49,7 @@ enum DiffFormat {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Format {
+enum DriftFormat {
     Text,
     Json,
 }
@@ -67,7 +67,7 @@ async fn stop_comparing(mut stop: StopSignals, stopped: &AtomicBool) -> anyhow::
 /// Runs a comparison and prints its findings. Returns whether there are none.
 pub async fn compare(options: &CompareOptions) -> anyhow::Result<bool> {
     let builtin = contract::builtin_document()?;
-    let mut progress = Progress::default();
+    let mut progress = ComparisonProgress::default();
     let stopped = Arc::default();
     let compared = tokio::select! {
         compared = options.compare(builtin, &stopped, |coverage, count| progress.update(coverage, count)) => compared,
@@ -85,8 +85,8 @@ pub fn find_drift(options: &DriftOptions) -> anyhow::Result<bool> {
     let mut differences = drift::compare(&contract.document, &routes().openapi()?);
     differences.extend(drift::compare_policies(&contract.document, &contract::load()?.document));
     match options.format {
-        Format::Json => print(serde_json::to_string_pretty(&differences)?)?,
-        Format::Text => {
+        DriftFormat::Json => print(serde_json::to_string_pretty(&differences)?)?,
+        DriftFormat::Text => {
             for difference in &differences {
                 print(difference)?;
             }

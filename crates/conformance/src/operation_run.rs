@@ -6,7 +6,7 @@ use std::time::Instant;
 use boxoffice_openapi::RouteError;
 
 use super::comparison::Comparison;
-use super::fixtures::{ExpectedOutcome, PreparationFailure, ValidRequest};
+use super::fixtures::{ExpectedOutcome, PreparationFailure, PreparedRequest};
 use super::http_client::{ReceivedResponse, Request};
 use super::model::{Check, STOPPED};
 use super::operation_under_test::{Alternative, IF_MATCH, OperationUnderTest};
@@ -37,15 +37,15 @@ pub struct OperationRun<'a> {
 /// Valid requests for both servers.
 pub struct RequestPair {
     /// Request for the target.
-    pub target: ValidRequest,
+    pub target: PreparedRequest,
     /// Request for the reference, if there is one.
-    pub reference: Option<ValidRequest>,
+    pub reference: Option<PreparedRequest>,
 }
 
 impl RequestPair {
     /// Returns the requests with another body.
     pub fn with_alternative(&self, alternative: &Alternative) -> Self {
-        let replace = |valid: &ValidRequest| ValidRequest { request: alternative.replace(&valid.request), ..valid.clone() };
+        let replace = |valid: &PreparedRequest| PreparedRequest { request: alternative.replace(&valid.request), ..valid.clone() };
         Self { target: replace(&self.target), reference: self.reference.as_ref().map(replace) }
     }
 }

@@ -6,12 +6,12 @@ use super::model::Coverage;
 
 /// Writes the progress to standard error: on a terminal into one line that is overwritten, otherwise one line for each tag.
 #[derive(Debug, Default)]
-pub struct Progress {
+pub struct ComparisonProgress {
     done: usize,
     tag: String,
 }
 
-impl Progress {
+impl ComparisonProgress {
     /// Writes that an operation is done. `count` is the number of operations to check.
     pub fn update(&mut self, coverage: &Coverage, count: usize) {
         if coverage.left_out.is_none() {

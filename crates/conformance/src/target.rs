@@ -9,7 +9,7 @@ use http::header::ETAG;
 
 use super::argument::{Argument, ArgumentLocation};
 use super::checks::updates::as_read;
-use super::fixtures::{ExpectedOutcome, Fixtures, PreparationFailure, ValidRequest};
+use super::fixtures::{ExpectedOutcome, Fixtures, PreparationFailure, PreparedRequest};
 use super::http_client::{HttpClient, KEY_VARIABLE, Request};
 use super::identifiers::Identifiers;
 use super::operation_under_test::{IF_MATCH, OperationUnderTest};
@@ -235,7 +235,7 @@ impl Target {
         body_example: Option<&str>,
         seed: u64,
         is_mock: bool,
-    ) -> anyhow::Result<ValidRequest> {
+    ) -> anyhow::Result<PreparedRequest> {
         if let Some(fixtures) = &self.fixtures {
             return fixtures.valid_request(&self.client, operation.spec, body_example).await;
         }
@@ -243,6 +243,6 @@ impl Target {
         let request = self.identifiers.avoid_conflict(contract, operation, request);
         let (request, is_known) = self.identifiers.insert(self, contract, seed, operation, request, is_mock).await?;
         let request = self.with_current_tag(contract, seed, operation, request).await;
-        Ok(ValidRequest { request, outcome: ExpectedOutcome::Success, is_known, constrained: BTreeSet::new() })
+        Ok(PreparedRequest { request, outcome: ExpectedOutcome::Success, is_known, constrained: BTreeSet::new() })
     }
 }

@@ -82,7 +82,7 @@ impl SchemaRegistry {
     /// If the schema is invalid.
     pub fn compile(self: &Arc<Self>, schema: &Value, mode: ValidationMode) -> anyhow::Result<Validator> {
         let mut schema = schema.clone();
-        let scope = if mode == ValidationMode::Closed { Scope::Closed } else { Scope::Open };
+        let scope = if mode == ValidationMode::Closed { SchemaScope::Closed } else { SchemaScope::Open };
         SchemaRewriter { registry: self, mode, inlined: 0 }.rewrite(&mut schema, scope, &[]);
         compile_with(&schema, Arc::downgrade(self))
     }
@@ -168,7 +168,7 @@ struct SchemaRewriter<'a> {
 
 /// The treatment of undeclared properties in a schema that is rewritten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Scope {
+enum SchemaScope {
     /// They are rejected.
     Closed,
     /// They are allowed in this branch of a schema, which may reject those that no branch declares. `may_be_free` is true if an object
@@ -184,9 +184,9 @@ impl SchemaRewriter<'_> {
     ///
     /// A combination such as `allOf` is closed as a whole with `unevaluatedProperties: false`, because `additionalProperties: false`
     /// in each branch would reject the properties of the others.
-    fn rewrite(&mut self, schema: &mut Value, scope: Scope, siblings: &[String]) {
+    fn rewrite(&mut self, schema: &mut Value, scope: SchemaScope, siblings: &[String]) {
         if self.registry.target(schema).is_some() {
-            let is_open = self.mode == ValidationMode::Closed && scope != Scope::Closed;
+            let is_open = self.mode == ValidationMode::Closed && scope != SchemaScope::Closed;
             let mode = if is_open { ValidationMode::Response } else { self.mode };
             *schema = json!({ KEYWORD: format!("{} {}", mode.name(), reference(schema).unwrap_or_default()) });
             return;
@@ -195,13 +195,13 @@ impl SchemaRewriter<'_> {
         let mut names = siblings.to_vec();
         self.strip_direction(object, &mut names);
         let has = |keyword: &str| object.contains_key(keyword);
-        let is_evaluated = matches!(scope, Scope::Branch { .. }) || has("unevaluatedProperties");
+        let is_evaluated = matches!(scope, SchemaScope::Branch { .. }) || has("unevaluatedProperties");
         let has_exclusive_branches = !is_evaluated && self.has_exclusive_branches(object);
         let is_combined = !has_exclusive_branches && BRANCH_KEYWORDS.into_iter().any(has);
-        let needs_closing = scope == Scope::Closed && !has("unevaluatedProperties") && !has("additionalProperties");
+        let needs_closing = scope == SchemaScope::Closed && !has("unevaluatedProperties") && !has("additionalProperties");
         let may_be_free = match scope {
-            Scope::Branch { may_be_free } => may_be_free && !has("unevaluatedProperties"),
-            Scope::Closed | Scope::Open => needs_closing && is_combined,
+            SchemaScope::Branch { may_be_free } => may_be_free && !has("unevaluatedProperties"),
+            SchemaScope::Closed | SchemaScope::Open => needs_closing && is_combined,
         } && !self.declares_properties(object);
         match (needs_closing, is_combined) {
             (true, true) => _ = object.insert("unevaluatedProperties".to_owned(), json!(false)),
@@ -212,12 +212,12 @@ impl SchemaRewriter<'_> {
             let is_branch = BRANCH_KEYWORDS.contains(&keyword);
             let is_condition = matches!(keyword, "not" | "if" | "contains" | "propertyNames");
             let scope = match scope {
-                _ if is_branch && !has_exclusive_branches => Scope::Branch { may_be_free },
-                Scope::Closed if !is_condition => Scope::Closed,
-                _ => Scope::Open,
+                _ if is_branch && !has_exclusive_branches => SchemaScope::Branch { may_be_free },
+                SchemaScope::Closed if !is_condition => SchemaScope::Closed,
+                _ => SchemaScope::Open,
             };
             // Makes the properties of the branches visible to `unevaluatedProperties`.
-            if matches!(scope, Scope::Branch { .. }) {
+            if matches!(scope, SchemaScope::Branch { .. }) {
                 self.inline(subschema);
                 if matches!(keyword, "anyOf" | "oneOf") && may_be_free && is_free_form(subschema) {
                     subschema["additionalProperties"] = json!(true);

@@ -52,18 +52,18 @@ pub struct ReferencePages {
     contract: Arc<Contract>,
     /// The address of the server, without a slash at its end.
     address: String,
-    pages: OnceCell<HashMap<&'static str, Page>>,
+    pages: OnceCell<HashMap<&'static str, ReferencePage>>,
 }
 
 /// A rendered page.
 #[derive(Debug)]
-struct Page {
+struct ReferencePage {
     status: StatusCode,
     headers: HeaderMap,
     body: Bytes,
 }
 
-impl Page {
+impl ReferencePage {
     fn new(media_type: &'static str, body: impl Into<Bytes>) -> anyhow::Result<Self> {
         let body = body.into();
         let tag = HeaderValue::try_from(etag_of(&body))?;
@@ -114,19 +114,19 @@ impl ReferencePages {
         Ok(pages.get(path).context("there is no such page").map_err(Error::from)?.respond())
     }
 
-    fn render(&self) -> anyhow::Result<HashMap<&'static str, Page>> {
+    fn render(&self) -> anyhow::Result<HashMap<&'static str, ReferencePage>> {
         let document = self.document();
         let pages = [
-            Page::html(html::start_page(&document), START_POLICY)?,
-            Page::html(html::reference_page(&document), REFERENCE_POLICY)?,
+            ReferencePage::html(html::start_page(&document), START_POLICY)?,
+            ReferencePage::html(html::reference_page(&document), REFERENCE_POLICY)?,
             // The page refers to its files with URLs that are relative to the path without a slash.
-            Page::redirect("../docs"),
-            Page::new("text/javascript; charset=utf-8", html::EXPLORER_SCRIPT)?,
-            Page::new("text/javascript; charset=utf-8", html::LOADER_SCRIPT)?,
-            Page::new("text/css; charset=utf-8", html::STYLES)?,
-            Page::new("image/svg+xml", html::ICON_IMAGE)?,
-            Page::new("application/json", document.to_string())?,
-            Page::new("application/yaml", serde_yaml_ng::to_string(&document)?)?,
+            ReferencePage::redirect("../docs"),
+            ReferencePage::new("text/javascript; charset=utf-8", html::EXPLORER_SCRIPT)?,
+            ReferencePage::new("text/javascript; charset=utf-8", html::LOADER_SCRIPT)?,
+            ReferencePage::new("text/css; charset=utf-8", html::STYLES)?,
+            ReferencePage::new("image/svg+xml", html::ICON_IMAGE)?,
+            ReferencePage::new("application/json", document.to_string())?,
+            ReferencePage::new("application/yaml", serde_yaml_ng::to_string(&document)?)?,
         ];
         Ok(PATHS.into_iter().zip(pages).collect())
     }

@@ -17,7 +17,7 @@ use std::{fmt, ptr};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::drift::document::{Document, Operation, keywords_of};
+use crate::drift::document::{Document, DocumentOperation, keywords_of};
 use crate::drift::{aligned, default_style};
 use crate::response::{essence, matches_range, normalize};
 use crate::{base_path, counted, server_urls, subtypes};
@@ -54,7 +54,7 @@ impl fmt::Display for Change {
 
 /// Returns all changes, breaking ones first.
 pub fn diff(old: &Value, new: &Value) -> Vec<Change> {
-    let mut comparison = Comparison { old: Document(old), new: Document(new), compared: HashSet::new(), changes: Vec::new() };
+    let mut comparison = DiffComparison { old: Document(old), new: Document(new), compared: HashSet::new(), changes: Vec::new() };
     comparison.compare_servers("servers", old, new);
     comparison.compare_operations("", &old["paths"], &new["paths"], Sent::ByClient);
     comparison.compare_operations("webhook ", &old["webhooks"], &new["webhooks"], Sent::ByServer);
@@ -122,7 +122,7 @@ impl Sent {
 }
 
 /// The state of a comparison.
-struct Comparison<'a> {
+struct DiffComparison<'a> {
     old: Document<'a>,
     new: Document<'a>,
     /// The pairs of nodes that were compared, by address, and those of schemas that were compared together. Shared ones are compared once
@@ -131,7 +131,7 @@ struct Comparison<'a> {
     changes: Vec<Change>,
 }
 
-impl<'a> Comparison<'a> {
+impl<'a> DiffComparison<'a> {
     fn report(&mut self, impact: Impact, place: &str, text: impl Into<String>) {
         self.changes.push(Change { impact, place: place.to_owned(), text: text.into() });
     }
@@ -190,11 +190,11 @@ impl<'a> Comparison<'a> {
 
     /// Compares the operations of path items, which are the members of a node. `sent` is the direction of their requests.
     fn compare_operations(&mut self, prefix: &str, old: &'a Value, new: &'a Value, sent: Sent) {
-        let by_shape = |operation: Operation<'a>| (operation.shape(), operation);
+        let by_shape = |operation: DocumentOperation<'a>| (operation.shape(), operation);
         let old: BTreeMap<_, _> = self.old.operations_of(old).into_iter().map(by_shape).collect();
         let new: BTreeMap<_, _> = self.new.operations_of(new).into_iter().map(by_shape).collect();
         for (_, old, new) in aligned(&old, &new) {
-            let place = format!("{prefix}{}", new.or(old).map(Operation::name).unwrap_or_default());
+            let place = format!("{prefix}{}", new.or(old).map(DocumentOperation::name).unwrap_or_default());
             match (old, new) {
                 (Some(old), Some(new)) => self.compare_operation(&place, old, new, sent),
                 _ => self.report_part(&place, "the operation", (Impact::NonBreaking, Impact::Breaking), new.is_some()),
@@ -202,7 +202,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    fn compare_operation(&mut self, place: &str, old: &Operation<'a>, new: &Operation<'a>, sent: Sent) {
+    fn compare_operation(&mut self, place: &str, old: &DocumentOperation<'a>, new: &DocumentOperation<'a>, sent: Sent) {
         if old.node["operationId"] != new.node["operationId"] {
             self.report(Impact::Breaking, place, format!("the operationId is now {}", new.node["operationId"]));
         }
@@ -225,7 +225,7 @@ impl<'a> Comparison<'a> {
     }
 
     /// Compares the servers of an operation if the old or the new document has other ones for it than for the whole document.
-    fn compare_own_servers(&mut self, place: &str, old: &Operation<'a>, new: &Operation<'a>) {
+    fn compare_own_servers(&mut self, place: &str, old: &DocumentOperation<'a>, new: &DocumentOperation<'a>) {
         let (old, new) = (old.node_with_servers(), new.node_with_servers());
         if old.is_some() || new.is_some() {
             self.compare_servers(place, old.unwrap_or(self.old.0), new.unwrap_or(self.new.0));
@@ -242,7 +242,7 @@ impl<'a> Comparison<'a> {
     }
 
     /// Compares the alternative security requirements, which have no order.
-    fn compare_security(&mut self, place: &str, old: &Operation<'a>, new: &Operation<'a>) {
+    fn compare_security(&mut self, place: &str, old: &DocumentOperation<'a>, new: &DocumentOperation<'a>) {
         let (old, new) = (requirements(self.old, old), requirements(self.new, new));
         let has_same =
             |list: &[Requirement], one: &Requirement| list.iter().any(|other| is_implied(one, other) && is_implied(other, one));
@@ -263,8 +263,8 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    fn compare_parameters(&mut self, place: &str, old: &Operation<'a>, new: &Operation<'a>, sent: Sent) {
-        let by_name = |document: Document<'a>, operation: &Operation<'a>| -> BTreeMap<String, &'a Value> {
+    fn compare_parameters(&mut self, place: &str, old: &DocumentOperation<'a>, new: &DocumentOperation<'a>, sent: Sent) {
+        let by_name = |document: Document<'a>, operation: &DocumentOperation<'a>| -> BTreeMap<String, &'a Value> {
             let parameters = document.parameters(operation).into_iter();
             // Names of variables are compared with the path.
             parameters.filter(|(_, parameter)| parameter["in"] != "path").collect()
@@ -278,7 +278,7 @@ impl<'a> Comparison<'a> {
             };
             self.compare_parameter(&format!("{place} {name}"), old, new, sent);
         }
-        let path = |document: Document<'a>, operation: &Operation<'a>| -> Vec<&'a Value> {
+        let path = |document: Document<'a>, operation: &DocumentOperation<'a>| -> Vec<&'a Value> {
             let all = document.parameters(operation);
             operation.variables().filter_map(|name| all.get(&format!("path.{name}")).copied()).collect()
         };
@@ -408,7 +408,7 @@ impl<'a> Comparison<'a> {
 type Requirement<'a> = Vec<(BTreeSet<&'a str>, [String; 4])>;
 
 /// Returns the alternative security requirements of an operation. The names of the schemes have no meaning.
-fn requirements<'a>(document: Document<'a>, operation: &Operation<'a>) -> Vec<Requirement<'a>> {
+fn requirements<'a>(document: Document<'a>, operation: &DocumentOperation<'a>) -> Vec<Requirement<'a>> {
     let alternatives = document.security(operation).and_then(Value::as_array).into_iter().flatten();
     let schemes = &document.0["components"]["securitySchemes"];
     let scheme = |(name, scopes): (&'a String, &'a Value)| (strings(scopes), credential(document.resolve(&schemes[name])));

@@ -7,7 +7,7 @@ use std::ptr;
 use serde_json::Value;
 
 use super::flat_schema::FlatSchema;
-use super::{Comparison, Impact, Sent, aligned, component_name, strings};
+use super::{DiffComparison, Impact, Sent, aligned, component_name, strings};
 use crate::drift::document::{Document, Keywords, NOT_BLANK, keywords_of};
 use crate::schema::{SubschemaForm, subschema_form};
 use crate::{EXTENSIBLE_ENUM, subtypes};
@@ -43,7 +43,7 @@ const COMPARED: [&str; 10] = [
     EXTENSIBLE_ENUM,
 ];
 
-impl<'a> Comparison<'a> {
+impl<'a> DiffComparison<'a> {
     /// Compares two schemas, which may be references. A shared schema is reported under its own name.
     pub(super) fn compare_schema(&mut self, place: &str, old: &'a Value, new: &'a Value, sent: Sent) {
         self.compare_combined(place, &[old], &[new], sent);

@@ -37,7 +37,7 @@ pub(crate) type Keywords<'a> = BTreeMap<&'a str, &'a Value>;
 pub(crate) struct Document<'a>(pub(crate) &'a Value);
 
 /// An operation of a document.
-pub(crate) struct Operation<'a> {
+pub(crate) struct DocumentOperation<'a> {
     method: &'a str,
     path: &'a str,
     /// The path item, with the parameters and servers that all its operations share.
@@ -47,32 +47,32 @@ pub(crate) struct Operation<'a> {
 
 impl<'a> Document<'a> {
     /// Returns all operations, in the document's order.
-    pub(crate) fn operations(self) -> Vec<Operation<'a>> {
+    pub(crate) fn operations(self) -> Vec<DocumentOperation<'a>> {
         self.operations_of(&self.0["paths"])
     }
 
     /// Returns the operations of path items, which are the members of a node. Those of webhooks have a name instead of a path.
-    pub(crate) fn operations_of(self, items: &'a Value) -> Vec<Operation<'a>> {
+    pub(crate) fn operations_of(self, items: &'a Value) -> Vec<DocumentOperation<'a>> {
         let is_method = |key: &str| METHODS.contains(&key) || UNSUPPORTED_METHODS.contains(&key);
         let mut operations = Vec::new();
         for (path, item) in items.as_object().into_iter().flatten() {
             let item = self.resolve(item);
             let standard = item.as_object().into_iter().flatten().filter(|(key, _)| is_method(key));
             let additional = item["additionalOperations"].as_object().into_iter().flatten();
-            operations.extend(standard.chain(additional).map(|(method, node)| Operation { method, path, item, node }));
+            operations.extend(standard.chain(additional).map(|(method, node)| DocumentOperation { method, path, item, node }));
         }
         operations
     }
 
     /// Returns the parameters of an operation by location and name (`query.page`). They override those of the path item.
-    pub(crate) fn parameters(self, operation: &Operation<'a>) -> BTreeMap<String, &'a Value> {
+    pub(crate) fn parameters(self, operation: &DocumentOperation<'a>) -> BTreeMap<String, &'a Value> {
         let lists = [&operation.item["parameters"], &operation.node["parameters"]];
         let all = lists.into_iter().filter_map(Value::as_array).flatten();
         all.map(|parameter| self.resolve(parameter)).map(|parameter| (key_of_parameter(parameter), parameter)).collect()
     }
 
     /// Returns the security requirements of an operation, or else those of the whole document.
-    pub(crate) fn security(self, operation: &Operation<'a>) -> Option<&'a Value> {
+    pub(crate) fn security(self, operation: &DocumentOperation<'a>) -> Option<&'a Value> {
         operation.node.get("security").or_else(|| self.0.get("security"))
     }
 
@@ -126,7 +126,7 @@ impl<'a> Document<'a> {
     }
 }
 
-impl<'a> Operation<'a> {
+impl<'a> DocumentOperation<'a> {
     /// Returns an extension of the operation. The values of a list have no order.
     pub(super) fn policy(&self, extension: &str) -> Option<Value> {
         let mut value = self.node.get(extension).filter(|value| **value != Value::Bool(false))?.clone();

@@ -29,7 +29,7 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use self::document::{Document, Operation, POLICIES, keywords_of};
+use self::document::{Document, DocumentOperation, POLICIES, keywords_of};
 
 /// Shown for a side without a value.
 const ABSENT: &str = "absent";
@@ -66,7 +66,7 @@ impl fmt::Display for Difference {
 /// Compares the document with the one that the server generates. Returns all differences, by operation in the document's order.
 #[must_use]
 pub fn compare(document: &Value, server: &Value) -> Vec<Difference> {
-    let mut comparison = Comparison::new(document, server);
+    let mut comparison = DriftComparison::new(document, server);
     comparison.compare_operations();
     comparison.differences
 }
@@ -75,7 +75,7 @@ pub fn compare(document: &Value, server: &Value) -> Vec<Difference> {
 /// `x-scopes`, `x-guessing` and `x-secret`. The server follows these declarations directly, so its endpoints don't repeat them.
 #[must_use]
 pub fn compare_policies(document: &Value, contract: &Value) -> Vec<Difference> {
-    let mut comparison = Comparison::new(document, contract);
+    let mut comparison = DriftComparison::new(document, contract);
     comparison.compare_servers();
     let declared = Document(contract).operations().into_iter().map(|operation| (operation.shape(), operation));
     let declared: BTreeMap<_, _> = declared.collect();
@@ -93,7 +93,7 @@ pub fn compare_policies(document: &Value, contract: &Value) -> Vec<Difference> {
 type Pair = (*const Value, *const Value);
 
 /// The state of a comparison.
-struct Comparison<'a> {
+struct DriftComparison<'a> {
     document: Document<'a>,
     server: Document<'a>,
     /// The name of the operation being compared, see [`Difference::operation`].
@@ -106,7 +106,7 @@ struct Comparison<'a> {
     differences: Vec<Difference>,
 }
 
-impl<'a> Comparison<'a> {
+impl<'a> DriftComparison<'a> {
     fn new(document: &'a Value, server: &'a Value) -> Self {
         Self {
             document: Document(document),
@@ -119,7 +119,7 @@ impl<'a> Comparison<'a> {
     }
 
     fn compare_operations(&mut self) {
-        let by_shape = |operation: Operation<'a>| (operation.shape(), operation);
+        let by_shape = |operation: DocumentOperation<'a>| (operation.shape(), operation);
         let mut served: BTreeMap<_, _> = self.server.operations().into_iter().map(by_shape).collect();
         for operation in self.document.operations() {
             self.operation = operation.name();
@@ -145,7 +145,7 @@ impl<'a> Comparison<'a> {
         self.compare_values("", "addresses", Some(&documented), Some(&served));
     }
 
-    fn compare_operation(&mut self, document: &Operation<'a>, server: &Operation<'a>) {
+    fn compare_operation(&mut self, document: &DocumentOperation<'a>, server: &DocumentOperation<'a>) {
         self.compare_keywords("", document.node, server.node, &["parameters", "requestBody", "responses", "security"]);
         self.compare_values("", "security", self.document.security(document), self.server.security(server));
         self.compare_path_variables(document, server);
@@ -155,7 +155,7 @@ impl<'a> Comparison<'a> {
     }
 
     /// Compares the names of the path variables. Both paths have the same number of them, because their shapes are equal.
-    fn compare_path_variables(&mut self, document: &Operation, server: &Operation) {
+    fn compare_path_variables(&mut self, document: &DocumentOperation, server: &DocumentOperation) {
         for (documented, served) in document.variables().zip(server.variables()) {
             if documented != served {
                 self.report("path", "variable", format!("{{{documented}}}"), format!("{{{served}}}"));
@@ -163,7 +163,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    fn compare_parameters(&mut self, document: &Operation<'a>, server: &Operation<'a>) {
+    fn compare_parameters(&mut self, document: &DocumentOperation<'a>, server: &DocumentOperation<'a>) {
         let documented = self.document.parameters(document);
         let served = self.server.parameters(server);
         for (location, documented, served) in aligned(&documented, &served) {

@@ -6,13 +6,13 @@ use std::ptr;
 use serde_json::Value;
 
 use super::document::Keywords;
-use super::{Comparison, aligned, rules};
+use super::{DriftComparison, aligned, rules};
 
 /// Keywords that contain schemas or unordered values. All others are compared by value.
 const STRUCTURAL: [&str; 9] =
     ["properties", "required", "enum", "items", "additionalProperties", "not", "oneOf", "anyOf", "allOf"];
 
-impl<'a> Comparison<'a> {
+impl<'a> DriftComparison<'a> {
     /// Compares two schemas, which may be references.
     pub(super) fn compare_schema(&mut self, location: &str, document: &'a Value, server: &'a Value) {
         let (document, server) = (self.document.resolve(document), self.server.resolve(server));

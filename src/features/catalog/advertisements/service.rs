@@ -7,7 +7,7 @@ use boxoffice_http::error::{Error, FieldError, Result, ensure_no_field_errors, r
 use super::booking::AdvertisementDraft;
 use super::model::{Advertisement, AdvertisementRow};
 use super::requests::{AdvertisementCreate, AdvertisementFilter, AdvertisementQuery, AdvertisementUpdate};
-use super::store::{self, ListFilter, Visibility};
+use super::store::{self, AdvertisementListFilter, AdvertisementVisibility};
 use super::view::{view_one, views};
 use crate::features::catalog::events::{self, EventRow, EventStatus};
 use crate::features::catalog::hosts;
@@ -28,21 +28,27 @@ const MAX_ADVERTISEMENTS: i64 = 1000;
 
 pub async fn list(ctx: &Ctx, caller: &Caller, query: &AdvertisementQuery) -> Result<Page<Advertisement>> {
     let host = query.host.map(|host| host.0);
-    page(&ctx.app, &mut ctx.unit.read().await?, &query.filter, Visibility::To(caller), host).await
+    page(&ctx.app, &mut ctx.unit.read().await?, &query.filter, AdvertisementVisibility::To(caller), host).await
 }
 
 pub async fn list_of_host(ctx: &Ctx, caller: &Caller, host: Id, filter: &AdvertisementFilter) -> Result<Page<Advertisement>> {
     let mut reader = ctx.unit.read().await?;
     hosts::require_can_manage(&mut reader, caller, host).await?;
-    page(&ctx.app, &mut reader, filter, Visibility::All, Some(host)).await
+    page(&ctx.app, &mut reader, filter, AdvertisementVisibility::All, Some(host)).await
 }
 
 /// Returns a page of the advertisements that a zone shows now. It is the same for every caller.
 pub async fn list_running(ctx: &Ctx, zone: Id, paging: PageRequest) -> Result<Page<Advertisement>> {
     let mut reader = ctx.unit.read().await?;
     reject_if(!zones::exists(&mut reader, zone).await?, Error::NOT_FOUND)?;
-    let list_filter =
-        ListFilter { visibility: Visibility::All, host: None, event: None, zone: Some(zone), status: None, active: Some(true) };
+    let list_filter = AdvertisementListFilter {
+        visibility: AdvertisementVisibility::All,
+        host: None,
+        event: None,
+        zone: Some(zone),
+        status: None,
+        active: Some(true),
+    };
     let page = store::list(&mut reader, paging, list_filter, ctx.app.clock.now()).await?;
     Ok(paging.page(page.total, views(&ctx.app, &mut reader, page.rows).await?))
 }
@@ -240,11 +246,12 @@ async fn page(
     app: &App,
     reader: &mut Reader,
     filter: &AdvertisementFilter,
-    visibility: Visibility<'_>,
+    visibility: AdvertisementVisibility<'_>,
     host: Option<Id>,
 ) -> Result<Page<Advertisement>> {
     let event = filter.event.map(|event| event.0);
-    let list_filter = ListFilter { visibility, host, event, zone: None, status: filter.status, active: filter.active };
+    let list_filter =
+        AdvertisementListFilter { visibility, host, event, zone: None, status: filter.status, active: filter.active };
     let result = store::list(reader, filter.paging, list_filter, app.clock.now()).await?;
     Ok(filter.paging.page(result.total, views(app, reader, result.rows).await?))
 }

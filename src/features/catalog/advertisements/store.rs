@@ -16,7 +16,7 @@ define_sql!(columns, "id, event_id, name, description, status, artwork_id, width
 
 /// Set of advertisements that a list may include.
 #[derive(Debug)]
-pub enum Visibility<'a> {
+pub enum AdvertisementVisibility<'a> {
     /// All advertisements.
     All,
     /// Advertisements that this caller may see.
@@ -25,8 +25,8 @@ pub enum Visibility<'a> {
 
 /// Filters of a list.
 #[derive(Debug)]
-pub struct ListFilter<'a> {
-    pub visibility: Visibility<'a>,
+pub struct AdvertisementListFilter<'a> {
+    pub visibility: AdvertisementVisibility<'a>,
     pub host: Option<Id>,
     pub event: Option<Id>,
     pub zone: Option<Id>,
@@ -39,7 +39,7 @@ pub struct ListFilter<'a> {
 pub async fn list(
     reader: &mut Reader,
     paging: PageRequest,
-    filter: ListFilter<'_>,
+    filter: AdvertisementListFilter<'_>,
     now: Timestamp,
 ) -> Result<PagedRows<AdvertisementRow>> {
     const ACTIVE: &str = "(a.status = 'Listed' and e.status = 'Listed' and e.ends > ? and exists (
@@ -76,13 +76,13 @@ fn bytes_sql() -> String {
 
 /// Adds the condition for `visibility`. An advertisement includes its event, so every caller may see it only if both are public. All
 /// others are visible to their host's administrators and to platform administrators.
-fn visibility_clause<'a>(select: Statement<'a>, visibility: &Visibility<'_>) -> Statement<'a> {
+fn visibility_clause<'a>(select: Statement<'a>, visibility: &AdvertisementVisibility<'_>) -> Statement<'a> {
     const PUBLIC: &str = "a.status in ('Listed', 'Cancelled') and e.status in ('Listed', 'Cancelled')";
     match visibility {
-        Visibility::All => select,
-        Visibility::To(caller) if caller.is_administrator() => select,
-        Visibility::To(Caller { account: None, .. }) => select.push(&format!(" and {PUBLIC}")),
-        Visibility::To(Caller { account, .. }) => select.and_where(
+        AdvertisementVisibility::All => select,
+        AdvertisementVisibility::To(caller) if caller.is_administrator() => select,
+        AdvertisementVisibility::To(Caller { account: None, .. }) => select.push(&format!(" and {PUBLIC}")),
+        AdvertisementVisibility::To(Caller { account, .. }) => select.and_where(
             &format!("(({PUBLIC}) or e.host_id in (select m.host_id from host_administrators m where m.account_id = ?))"),
             *account,
         ),

@@ -16,7 +16,7 @@ use crate::kernel::types::id::Id;
 use crate::state::App;
 
 /// Related data of the advertisements of a page: events by event identifier, the rest by advertisement identifier.
-struct Relations {
+struct AdvertisementRelations {
     zones: HashMap<Id, Vec<Zone>>,
     slots: HashMap<Id, Vec<AdvertisementSlot>>,
     events: HashMap<Id, AdvertisedEvent>,
@@ -26,7 +26,7 @@ struct Relations {
 /// read are left out, because they were removed with it. Related data is loaded for all of them at once.
 pub async fn views(app: &App, reader: &mut Reader, rows: Vec<AdvertisementRow>) -> Result<Vec<Advertisement>> {
     let ids = || rows.iter().map(|row| row.id);
-    let mut relations = Relations {
+    let mut relations = AdvertisementRelations {
         zones: zones_of(reader, ids()).await?,
         slots: HashMap::new(),
         events: events_of(app, reader, rows.iter().map(|row| row.event_id)).await?,
@@ -63,7 +63,7 @@ async fn events_of(app: &App, reader: &mut Reader, ids: impl Iterator<Item = Id>
     Ok(ids.into_iter().zip(views.into_iter().map(AdvertisedEvent::from)).collect())
 }
 
-fn view(app: &App, row: AdvertisementRow, relations: &mut Relations) -> Option<Advertisement> {
+fn view(app: &App, row: AdvertisementRow, relations: &mut AdvertisementRelations) -> Option<Advertisement> {
     let event = relations.events.get(&row.event_id).cloned()?;
     let is_public = row.status.is_public() && event.status.is_public();
     Some(Advertisement {

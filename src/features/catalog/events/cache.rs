@@ -14,7 +14,7 @@ use super::model::{Event, EventRow};
 use super::published_search::PublishedSearch;
 use super::requests::PublishedEventQuery;
 use super::store;
-use super::view::{self, EventWithRelations, Relations};
+use super::view::{self, EventRelations, EventWithRelations};
 use crate::features::catalog::sections::{self, SectionRow};
 use crate::kernel::db::{Batcher, DbVersion, Reader, VersionedCache};
 use crate::kernel::http::SerializedJson;
@@ -68,7 +68,7 @@ struct VersionedEvents {
     read_once: HashSet<Id>,
     /// Sizes of cached events in a page, in bytes, if searches have found them.
     sizes: HashMap<Id, i64>,
-    relations: Relations,
+    relations: EventRelations,
     pages: HashMap<PublishedListKey, Arc<CachedPage>>,
 }
 

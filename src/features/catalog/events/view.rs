@@ -30,12 +30,12 @@ pub struct EventWithRelations {
 
 /// Categories and venues of events.
 #[derive(Clone, Default)]
-pub struct Relations {
+pub struct EventRelations {
     categories: HashMap<Id, Arc<Category>>,
     venues: HashMap<Id, Arc<EventVenue>>,
 }
 
-impl Relations {
+impl EventRelations {
     /// Returns those of these events.
     pub fn of(&self, rows: &[EventRow]) -> Self {
         let category = |row: &EventRow| self.categories.get(&row.category_id).map(|category| (row.category_id, category.clone()));
@@ -86,7 +86,7 @@ fn shared<T>(entries: HashMap<Id, T>) -> HashMap<Id, Arc<T>> {
 pub async fn complete(
     reader: &mut Reader,
     rows: Vec<EventRow>,
-    relations: &Relations,
+    relations: &EventRelations,
     now: Timestamp,
 ) -> Result<Vec<EventWithRelations>> {
     let mut sections: HashMap<Id, Vec<SectionRow>> = HashMap::new();
@@ -104,7 +104,7 @@ pub async fn complete(
 /// Returns the representation of these events, in their order.
 pub async fn views(app: &App, reader: &mut Reader, rows: Vec<EventRow>) -> Result<Vec<Event>> {
     let now = app.clock.now();
-    let relations = Relations::default().load_missing(app, reader, &rows).await?;
+    let relations = EventRelations::default().load_missing(app, reader, &rows).await?;
     complete(reader, rows, &relations, now).await?.into_iter().map(|event| view(app, event, now)).collect()
 }
 

@@ -150,7 +150,7 @@ async fn answer(
     refusals: &Refusals,
     now: Timestamp,
 ) -> Result<Vec<Result<Scan>>> {
-    let relations = service::Relations::load(tx, admitted_in(&outcomes), now).await?;
+    let relations = service::AdmissionRelations::load(tx, admitted_in(&outcomes), now).await?;
     let refused = outcomes.iter().flatten().filter(|(_, admitted)| admitted.is_empty());
     let removed_tokens = tokens::removed(tx, refused.filter_map(|((_, scope), _)| scope.token()).collect()).await?;
     let result = |(scan, outcome): (&&ScanRequest, ScanOutcome)| {

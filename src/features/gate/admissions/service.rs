@@ -49,17 +49,17 @@ pub async fn get(ctx: &Ctx, caller: &Caller, event: Id, admission: Id) -> Result
 }
 
 async fn views(reader: &mut Reader, caller: &Caller, rows: Vec<AdmissionRow>, now: Timestamp) -> Result<Vec<Admission>> {
-    let relations = Relations::load(reader, &rows, now).await?;
+    let relations = AdmissionRelations::load(reader, &rows, now).await?;
     rows.into_iter().map(|row| relations.view(caller, row)).collect()
 }
 
 /// The sections and patrons of admissions.
-pub struct Relations {
+pub struct AdmissionRelations {
     sections: EmbeddedById<Section>,
     patrons: HashMap<Id, AccountRow>,
 }
 
-impl Relations {
+impl AdmissionRelations {
     /// Loads the sections and patrons of these admissions, each once.
     pub async fn load<'a>(reader: &mut Reader, rows: impl IntoIterator<Item = &'a AdmissionRow>, now: Timestamp) -> Result<Self> {
         let (sections, patrons): (BTreeSet<Id>, BTreeSet<Id>) =

@@ -44,7 +44,7 @@ pub trait AccountPage: Clone + Send + Sync + 'static {
 
 /// Batches of reads of the lists of accounts.
 pub struct AccountLists<P: AccountPage> {
-    batches: Arc<Batcher<BatchKey<P::Key>, ListRequest, FoundList<P>>>,
+    batches: Arc<Batcher<BatchKey<P::Key>, AccountListRequest, FoundList<P>>>,
     requests: AtomicUsize,
 }
 
@@ -52,7 +52,7 @@ pub struct AccountLists<P: AccountPage> {
 type BatchKey<K> = (K, usize);
 
 /// The number of an account, and the span of the request for its list.
-type ListRequest = (AccountNumber, Span);
+type AccountListRequest = (AccountNumber, Span);
 
 /// The account and its list, or `None` if it doesn't exist.
 type FoundList<P> = Option<Arc<AccountList<P>>>;
@@ -89,7 +89,7 @@ impl<P: AccountPage> AccountLists<P> {
 }
 
 /// Reads the lists of these accounts, and returns them in the same order.
-async fn read_batch<P: AccountPage>(app: Arc<App>, key: P::Key, requests: Vec<ListRequest>) -> Result<Vec<FoundList<P>>> {
+async fn read_batch<P: AccountPage>(app: Arc<App>, key: P::Key, requests: Vec<AccountListRequest>) -> Result<Vec<FoundList<P>>> {
     let mut reader =
         app.db.read().await?.traced(&Span::of_batch("read lists of accounts", requests.iter().map(|(_, span)| span)));
     let numbers = requests.iter().map(|(number, _)| number.0.clone()).collect();

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::model::{AccountExport, AccountExportEntry, ExportPosition};
 use super::store;
-use super::tables::{Format, PERSONAL_TABLES, PersonalTable};
+use super::tables::{ColumnFormat, PERSONAL_TABLES, PersonalTable};
 use crate::features::identity::accounts::{self, AccountNumber};
 use crate::kernel::auth::Caller;
 use crate::kernel::types::api_types::{DateTime, NullableField, Uri};
@@ -59,14 +59,14 @@ fn entry(table: &PersonalTable, row: &str) -> Result<AccountExportEntry> {
 }
 
 /// Returns a stored value as clients know it.
-fn formatted(value: &Value, format: Format) -> Value {
+fn formatted(value: &Value, format: ColumnFormat) -> Value {
     let Some(number) = value.as_i64() else { return value.clone() };
     match format {
-        Format::Plain => value.clone(),
-        Format::Id => Id(number).to_string().into(),
-        Format::Bool => (number != 0).into(),
-        Format::Time => Timestamp(number).format_rfc3339().into(),
+        ColumnFormat::Plain => value.clone(),
+        ColumnFormat::Id => Id(number).to_string().into(),
+        ColumnFormat::Bool => (number != 0).into(),
+        ColumnFormat::Time => Timestamp(number).format_rfc3339().into(),
         #[expect(clippy::cast_precision_loss, reason = "amounts are far below 2^53 minor units")]
-        Format::Money => (number as f64 / 100.0).into(),
+        ColumnFormat::Money => (number as f64 / 100.0).into(),
     }
 }

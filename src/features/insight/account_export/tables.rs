@@ -15,12 +15,12 @@ pub struct PersonalTable {
     /// read, no other one is left out.
     pub(super) order: &'static str,
     /// The exported columns: their names in the export, their names in the table, and formats. Hashes of secrets are left out.
-    pub(super) columns: &'static [(&'static str, &'static str, Format)],
+    pub(super) columns: &'static [(&'static str, &'static str, ColumnFormat)],
 }
 
 /// The format of a value in the export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Format {
+pub(super) enum ColumnFormat {
     /// As it is stored.
     Plain,
     /// An identifier of 14 digits.
@@ -49,7 +49,7 @@ impl PersonalTable {
         self
     }
 
-    const fn columns(mut self, columns: &'static [(&'static str, &'static str, Format)]) -> Self {
+    const fn columns(mut self, columns: &'static [(&'static str, &'static str, ColumnFormat)]) -> Self {
         self.columns = columns;
         self
     }
@@ -58,7 +58,7 @@ impl PersonalTable {
 /// Declares exported columns: `name = column: Format`, or `column: Format` if it has the same name in the export.
 macro_rules! exported {
     ($($name:ident $(= $column:ident)?: $format:ident),* $(,)?) => {
-        &[$((stringify!($name), exported!(@column $name $($column)?), Format::$format)),*]
+        &[$((stringify!($name), exported!(@column $name $($column)?), ColumnFormat::$format)),*]
     };
     (@column $name:ident) => {
         stringify!($name)

@@ -62,7 +62,7 @@ impl Labels {
 }
 
 /// A page while it is drawn.
-struct Page<'a> {
+struct DocumentPage<'a> {
     content: Content,
     font: &'a mut DocumentFont,
 }
@@ -78,7 +78,7 @@ pub(super) fn draw(
     font: &mut DocumentFont,
 ) -> Result<Vec<u8>> {
     let labels = Labels::of(style.language);
-    let mut page = Page { content: Content::new(), font };
+    let mut page = DocumentPage { content: Content::new(), font };
     page.fill(BLUE).rect(0.0, HEIGHT - HEAD_HEIGHT, WIDTH, HEAD_HEIGHT).fill_nonzero();
     let head = HEIGHT - HEAD_HEIGHT / 2.0 - 5.0;
     page.line(&style.platform, 16.0, WHITE, MARGIN, head);
@@ -111,7 +111,7 @@ pub(super) fn draw(
     Ok(page.content.finish().to_vec())
 }
 
-impl Page<'_> {
+impl DocumentPage<'_> {
     fn fill(&mut self, [red, green, blue]: [f32; 3]) -> &mut Content {
         self.content.set_fill_rgb(red, green, blue)
     }

@@ -71,7 +71,7 @@ pub async fn get(ctx: &Ctx, caller: &Caller, ticket: Id) -> Result<TicketCode> {
 ///
 /// # Errors
 /// Like [`get`] and [`AccountWorkerPool::run`](crate::kernel::worker_pool::AccountWorkerPool::run).
-pub async fn get_image(ctx: &Ctx, caller: &Caller, ticket: Id, format: qr_code::Format, size: u32) -> Result<StoredImage> {
+pub async fn get_image(ctx: &Ctx, caller: &Caller, ticket: Id, format: qr_code::QrCodeFormat, size: u32) -> Result<StoredImage> {
     let code = load(ctx, caller, ticket).await?;
     ctx.app.ticket_workers.codes.run(caller.account, move || qr_code::draw(&code, format, size)).await?
 }

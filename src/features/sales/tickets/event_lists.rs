@@ -26,7 +26,7 @@ use crate::state::{App, Ctx};
 const MAX_BATCH: usize = 32;
 
 /// Batches of reads of lists of the tickets of events.
-pub struct EventTicketLists(Arc<Batcher<BatchKey, ListRequest, Result<TicketList>>>);
+pub struct EventTicketLists(Arc<Batcher<BatchKey, TicketListRequest, Result<TicketList>>>);
 
 /// A page of tickets in a response.
 type TicketList = SerializedJson<Page<Ticket>>;
@@ -41,7 +41,7 @@ struct BatchKey {
     search: Option<EventTicketFilter>,
 }
 
-struct ListRequest {
+struct TicketListRequest {
     caller: Caller,
     filter: EventTicketFilter,
     span: Span,
@@ -63,19 +63,19 @@ pub async fn list(ctx: &Ctx, caller: Caller, event: Id, filter: EventTicketFilte
     };
     let app = Arc::clone(&ctx.app);
     let read = move |key: BatchKey, requests| read_batch(Arc::clone(&app), key.event, requests);
-    ctx.app.event_tickets.0.submit(key, ListRequest { caller, filter, span: ctx.unit.span().clone() }, read).await?
+    ctx.app.event_tickets.0.submit(key, TicketListRequest { caller, filter, span: ctx.unit.span().clone() }, read).await?
 }
 
 /// Reads each page once. Returns the page of each request, or the error that it has by itself: there is no such page.
-async fn read_batch(app: Arc<App>, event: Id, requests: Vec<ListRequest>) -> Result<Vec<Result<TicketList>>> {
-    let Some(ListRequest { caller, .. }) = requests.first() else { return Ok(Vec::new()) };
+async fn read_batch(app: Arc<App>, event: Id, requests: Vec<TicketListRequest>) -> Result<Vec<Result<TicketList>>> {
+    let Some(TicketListRequest { caller, .. }) = requests.first() else { return Ok(Vec::new()) };
     let span = Span::of_batch("list tickets of an event", requests.iter().map(|request| &request.span));
     let mut reader = UnitOfWork::read_only(app.db.clone(), span).read().await?;
     let event = events::load(&mut reader, event).await?;
     let scope = tokens::authorize(&mut reader, caller, &event).await?;
     let now = app.clock.now();
     let mut pages: HashMap<&EventTicketFilter, Result<PagedRows<TicketRow>>> = HashMap::new();
-    for ListRequest { filter, .. } in &requests {
+    for TicketListRequest { filter, .. } in &requests {
         if !pages.contains_key(filter) {
             let page = store::list_of_event(&mut reader, event.id, scope, filter, now).await;
             pages.insert(filter, Error::split_rejection(page)?);
@@ -92,6 +92,7 @@ async fn read_batch(app: Arc<App>, event: Id, requests: Vec<ListRequest>) -> Res
         });
         responses.insert(filter, response);
     }
-    let response = |request: &ListRequest| Some(responses.get(&request.filter)?.as_ref().cloned().map_err(Error::clone_lossy));
+    let response =
+        |request: &TicketListRequest| Some(responses.get(&request.filter)?.as_ref().cloned().map_err(Error::clone_lossy));
     Ok(requests.iter().filter_map(response).collect())
 }

@@ -7,7 +7,7 @@ use schemars::schema::Schema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::json;
 
-use super::qr_code::Format as QrCodeFormat;
+use super::qr_code::QrCodeFormat;
 use crate::features::catalog::sections::Section;
 use crate::features::identity::accounts::Account;
 use crate::kernel::types::api_types::{DateTimeInput, OffsetSeconds, Uri};

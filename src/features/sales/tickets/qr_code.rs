@@ -16,7 +16,7 @@ const QUIET_ZONE: usize = 4;
 /// The format of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Format {
+pub enum QrCodeFormat {
     /// Pixels.
     Png,
     /// Vectors, for print.
@@ -117,12 +117,12 @@ impl QrCode {
 ///
 /// # Errors
 /// Returns an error if the text is too long.
-pub fn draw(text: &str, format: Format, size: u32) -> Result<StoredImage> {
+pub fn draw(text: &str, format: QrCodeFormat, size: u32) -> Result<StoredImage> {
     let draw = || {
         let (code, size) = (QrCode::encode(text)?, usize::try_from(size)?);
         anyhow::Ok(match format {
-            Format::Png => ("image/png", code.to_png(size)?),
-            Format::Svg => ("image/svg+xml", code.to_svg(size).into_bytes()),
+            QrCodeFormat::Png => ("image/png", code.to_png(size)?),
+            QrCodeFormat::Svg => ("image/svg+xml", code.to_svg(size).into_bytes()),
         })
     };
     let (media_type, bytes) = draw().map_err(Error::Internal)?;

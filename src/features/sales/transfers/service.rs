@@ -34,7 +34,7 @@ pub type AccountTransfers = AccountLists<FirstTransfers>;
 pub struct FirstTransfers {
     total: i64,
     rows: Vec<TransferRow>,
-    related: Arc<Relations>,
+    related: Arc<TransferRelations>,
 }
 
 /// Lists the transfers that an account has sent or received, sorted by time of creation.
@@ -87,7 +87,7 @@ impl AccountPage for FirstTransfers {
                 read.insert(id, (total, rows));
             }
         }
-        let related = Relations::load(reader, read.values().flat_map(|(_, rows)| rows), tickets, app.clock.now()).await?;
+        let related = TransferRelations::load(reader, read.values().flat_map(|(_, rows)| rows), tickets, app.clock.now()).await?;
         let related = Arc::new(related);
         let page = |(id, (total, rows))| (id, Self { total, rows, related: Arc::clone(&related) });
         Ok(read.into_iter().map(page).collect())
@@ -275,7 +275,7 @@ async fn view(reader: &mut Reader, caller: &Caller, row: TransferRow, now: Times
 /// Returns transfers with their tickets as responses to this caller. Loads each section and each account once.
 async fn views(reader: &mut Reader, caller: &Caller, rows: Vec<TransferRow>, now: Timestamp) -> Result<Vec<Transfer>> {
     let tickets = by_transfer(store::tickets(reader, rows.iter().map(|row| row.id)).await?);
-    Relations::load(reader, &rows, tickets, now).await?.views(caller, rows)
+    TransferRelations::load(reader, &rows, tickets, now).await?.views(caller, rows)
 }
 
 /// Groups tickets by their transfers.
@@ -286,14 +286,14 @@ fn by_transfer(tickets: Vec<TransferTicketRow>) -> HashMap<Id, Vec<TransferTicke
 }
 
 /// The resources that transfers embed.
-struct Relations {
+struct TransferRelations {
     /// Their tickets, by transfer.
     tickets: HashMap<Id, Vec<TransferTicketRow>>,
     sections: EmbeddedById<Section>,
     accounts: HashMap<Id, AccountRow>,
 }
 
-impl Relations {
+impl TransferRelations {
     /// Loads what these transfers with these tickets embed. Tickets of other transfers are left out.
     async fn load(
         reader: &mut Reader,
