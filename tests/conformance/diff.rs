@@ -65,7 +65,12 @@ fn planted() -> Vec<(String, Edit, Impact, &'static str)> {
         (TIME.to_owned(), Set("security", json!([])), NonBreaking, "GET /time"),
         (format!("{TIME}/x-scopes"), Pop, Breaking, "GET /time"),
         ("/paths/~1accounts/get/x-scopes".to_owned(), Push(json!("customer")), NonBreaking, "GET /accounts"),
-        ("/paths/~1media~1{image}/get".to_owned(), Set("security", json!([{ "SessionKey": [] }])), Breaking, "GET /media/{image}"),
+        (
+            "/paths/~1media~1{image}/get".to_owned(),
+            Set("security", json!([{ "SessionKey": [] }])),
+            Breaking,
+            "GET /media/{image}",
+        ),
         // Parameters.
         (format!("{TIME}/parameters"), Push(parameter("zone")), NonBreaking, "GET /time"),
         (format!("{TIME}/parameters"), Push(required), Breaking, "GET /time"),
