@@ -1,5 +1,7 @@
 //! Generates the client from the contract.
 
+#![expect(clippy::print_stdout, reason = "cargo reads the output of a build script")]
+
 use std::path::PathBuf;
 use std::{env, fs};
 
