@@ -17,7 +17,7 @@ mod store;
 pub use allocation::{Allocation, AllocationLine, HostShare, TicketCosts};
 pub use endpoints::register;
 pub(crate) use model::Transaction;
-pub use model::{NewTransaction, TransactionType};
+pub use model::{NewLedgerEntry, TransactionType};
 pub(crate) use service::list_of_order;
 pub use service::record;
 pub use store::sales;

@@ -60,7 +60,7 @@ pub struct TransactionFilter {
 
 /// An entry to be added: money that was paid or refunded.
 #[derive(Debug)]
-pub struct NewTransaction {
+pub struct NewLedgerEntry {
     /// The payment, or the payment that is refunded.
     pub payment: Id,
     /// The order of the payment.
@@ -71,7 +71,7 @@ pub struct NewTransaction {
     pub part: Allocation,
 }
 
-impl NewTransaction {
+impl NewLedgerEntry {
     /// Returns the direction in which the money moved.
     pub fn kind(&self) -> TransactionType {
         if self.refund.is_some() { TransactionType::Refund } else { TransactionType::Sale }

@@ -2,7 +2,7 @@
 
 use boxoffice_http::error::{Error, Result};
 
-use super::model::{NewTransaction, ShareRow, Transaction, TransactionFilter, TransactionRow};
+use super::model::{NewLedgerEntry, ShareRow, Transaction, TransactionFilter, TransactionRow};
 use super::store;
 use crate::features::catalog::hosts;
 use crate::kernel::auth::Caller;
@@ -16,8 +16,8 @@ use crate::state::{App, Ctx};
 ///
 /// # Errors
 /// Returns an error if the database fails, or the ledger already has one of the entries.
-pub async fn record(app: &App, tx: &mut Tx, entries: Vec<NewTransaction>) -> Result<()> {
-    let entries: Vec<(Id, NewTransaction)> = entries.into_iter().map(|entry| (app.clock.next_id(), entry)).collect();
+pub async fn record(app: &App, tx: &mut Tx, entries: Vec<NewLedgerEntry>) -> Result<()> {
+    let entries: Vec<(Id, NewLedgerEntry)> = entries.into_iter().map(|entry| (app.clock.next_id(), entry)).collect();
     let shares = entries.iter().flat_map(|(id, entry)| entry.part.shares.iter().map(|share| ShareRow::new(*id, share)));
     let shares: Vec<ShareRow> = shares.collect();
     store::insert_shares(store::insert(tx.writes(), &entries, app.clock.now()), &shares).execute().await

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use boxoffice_http::error::Result;
 
 use super::allocation::Allocation;
-use super::model::{NewTransaction, ShareRow, TransactionFilter, TransactionRow};
+use super::model::{NewLedgerEntry, ShareRow, TransactionFilter, TransactionRow};
 use crate::kernel::db::{Reader, Statement, Writes, define_sql};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
@@ -62,7 +62,7 @@ pub async fn sales(reader: &mut Reader, payments: impl IntoIterator<Item = Id> +
 }
 
 /// Inserts entries with these identifiers.
-pub fn insert<'a>(writes: Writes<'a>, entries: &[(Id, NewTransaction)], now: Timestamp) -> Writes<'a> {
+pub fn insert<'a>(writes: Writes<'a>, entries: &[(Id, NewLedgerEntry)], now: Timestamp) -> Writes<'a> {
     let into = "transactions (id, type, order_id, payment_id, refund_id, amount, fees, placed)";
     writes.insert_rows(into, entries, |columns| {
         columns.add(|(id, _)| *id).add(|(_, entry)| entry.kind()).add(|(_, entry)| entry.order).add(|(_, entry)| entry.payment);

@@ -16,7 +16,7 @@ use super::model::{PaymentCreate, PaymentRow, RefundableRow, StoredPaymentStatus
 use super::{refunds, store};
 use crate::features::catalog::events::EventStatus;
 use crate::features::codes;
-use crate::features::sales::ledger::{self, Allocation, AllocationLine, NewTransaction, TicketCosts};
+use crate::features::sales::ledger::{self, Allocation, AllocationLine, NewLedgerEntry, TicketCosts};
 use crate::features::sales::orders::{self, EventItemRow, OrderRow};
 use crate::kernel::auth::Caller;
 use crate::kernel::db::{Tx, transaction};
@@ -204,7 +204,7 @@ async fn record_and_fulfill(
         let total = order.total();
         let line = balances.line(payment.order_id);
         let paid = &mut balances.totals.entry(payment.order_id).or_default().paid;
-        entries.push(new_transaction(payment, line.slice(*paid, payment.amount)));
+        entries.push(ledger_entry(payment, line.slice(*paid, payment.amount)));
         *paid += payment.amount;
         if *paid >= total {
             last.insert(payment.order_id, payment.id);
@@ -223,7 +223,7 @@ async fn record_and_fulfill(
 /// Records payments that pay for no order in the ledger, and schedules refunds of their full amounts.
 async fn schedule_refund(app: &App, tx: &mut Tx, to_refund: &[&PaymentRow]) -> Result<()> {
     store::upsert(tx, to_refund, StoredPaymentStatus::Confirmed).await?;
-    let entries = to_refund.iter().map(|payment| new_transaction(payment, Allocation::unallocated(payment.amount)));
+    let entries = to_refund.iter().map(|payment| ledger_entry(payment, Allocation::unallocated(payment.amount)));
     ledger::record(app, tx, entries.collect()).await?;
     let whole = |payment: &&PaymentRow| {
         let refundable =
@@ -233,8 +233,8 @@ async fn schedule_refund(app: &App, tx: &mut Tx, to_refund: &[&PaymentRow]) -> R
     refunds::insert(app, tx, to_refund.iter().map(whole).collect()).await
 }
 
-fn new_transaction(payment: &PaymentRow, part: Allocation) -> NewTransaction {
-    NewTransaction { payment: payment.id, order: payment.order_id, refund: None, part }
+fn ledger_entry(payment: &PaymentRow, part: Allocation) -> NewLedgerEntry {
+    NewLedgerEntry { payment: payment.id, order: payment.order_id, refund: None, part }
 }
 
 impl OrderBalances {

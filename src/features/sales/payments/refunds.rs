@@ -17,7 +17,7 @@ use tokio::time::timeout;
 use super::gateway::{CancelCharge, GATEWAY_TIMEOUT, Refund};
 use super::model::{OpenRefundRow, PaymentMethod, RefundRow, RefundShareRow, RefundableRow};
 use super::{refund_store, store};
-use crate::features::sales::ledger::{self, Allocation, AllocationLine, HostShare, NewTransaction};
+use crate::features::sales::ledger::{self, Allocation, AllocationLine, HostShare, NewLedgerEntry};
 use crate::features::sales::orders::{self, OrderRefund};
 use crate::kernel::db::{Tx, transaction};
 use crate::kernel::types::clock::Timestamp;
@@ -93,7 +93,7 @@ async fn complete(app: &App, tx: &mut Tx, refunds: Vec<Id>) -> Result<()> {
         let shares = shares.iter().filter(|share| share.refund_id == refund.id);
         let shares = shares.map(|share| HostShare { host: share.host_id, amount: share.amount, fees: share.fees }).collect();
         let part = Allocation { amount: refund.amount, fees: refund.fees, shares };
-        NewTransaction { payment: refund.payment_id, order: refund.order_id, refund: Some(refund.id), part }
+        NewLedgerEntry { payment: refund.payment_id, order: refund.order_id, refund: Some(refund.id), part }
     };
     ledger::record(app, tx, done.iter().map(entry).collect()).await?;
     store::mark_refunded(tx, done.iter().map(|refund| refund.payment_id)).await?;
