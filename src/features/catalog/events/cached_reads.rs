@@ -8,7 +8,7 @@ use boxoffice_http::traces::Span;
 use futures::FutureExt;
 
 use super::cache::{self, CachedEvent, CachedPage, EventRead, PublishedListKey};
-use super::list_store::{self, ListFilter, Visibility};
+use super::list_store::{self, EventListFilter, EventVisibility};
 use super::model::Event;
 use super::published_search::{self, FirstPage};
 use super::requests::{EventSort, PublishedEventQuery};
@@ -123,12 +123,12 @@ async fn cached_page(app: &App, reader: &mut Reader, key: &PublishedListKey, pag
 async fn list_page(app: &App, reader: &mut Reader, key: &PublishedListKey, search: Option<&Search>) -> Result<Page<Event>> {
     let (now, query) = (app.clock.now(), &key.query);
     let changes = cache_store::change_counter(reader).await?;
-    let list_filter = ListFilter {
+    let list_filter = EventListFilter {
         host: query.host.as_ref().map(|host| host.id),
         preferred_region: key.preferred_region,
         finder: Some(&query.finder),
         search: search.cloned(),
-        ..ListFilter::of(Visibility::Published)
+        ..EventListFilter::of(EventVisibility::Published)
     };
     let PagedRows { rows, total, bytes, permit: _permit, .. } =
         list_store::list(reader, &query.filter, &list_filter, now).await?;

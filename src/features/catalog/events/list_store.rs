@@ -17,7 +17,7 @@ use crate::kernel::types::paging::PagedRows;
 
 /// Set of events that a list may include.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Visibility {
+pub enum EventVisibility {
     /// Listed events that are open to the public, for every caller.
     Published,
     /// Listed and cancelled events, which every caller may see.
@@ -30,7 +30,7 @@ pub enum Visibility {
     HeldBy(Id),
 }
 
-impl Visibility {
+impl EventVisibility {
     /// Returns the events that a caller may see.
     pub fn to(caller: &Caller) -> Self {
         match caller.account {
@@ -43,8 +43,8 @@ impl Visibility {
 
 /// Filters of a list in addition to [`EventFilter`].
 #[derive(Debug)]
-pub struct ListFilter<'a> {
-    pub visibility: Visibility,
+pub struct EventListFilter<'a> {
+    pub visibility: EventVisibility,
     pub host: Option<Id>,
     pub status: Option<EventStatus>,
     pub public: Option<bool>,
@@ -55,9 +55,9 @@ pub struct ListFilter<'a> {
     pub search: Option<Search>,
 }
 
-impl ListFilter<'_> {
+impl EventListFilter<'_> {
     /// Returns the filter of all events that a list may include.
-    pub fn of(visibility: Visibility) -> Self {
+    pub fn of(visibility: EventVisibility) -> Self {
         Self { visibility, host: None, status: None, public: None, preferred_region: None, finder: None, search: None }
     }
 }
@@ -71,7 +71,7 @@ const FOLDED_TITLE: &str = "coalesce(e.folded_title, lower(e.title))";
 pub async fn list(
     reader: &mut Reader,
     filter: &EventFilter,
-    list_filter: &ListFilter<'_>,
+    list_filter: &EventListFilter<'_>,
     now: Timestamp,
 ) -> Result<PagedRows<EventRow>> {
     let direction = filter.order.sql();
@@ -156,17 +156,17 @@ pub async fn next_end(reader: &mut Reader, now: Timestamp) -> Result<Option<Time
 }
 
 /// Adds the condition for `visibility`.
-fn visibility_clause(select: Statement<'_>, visibility: Visibility, is_postgres: bool) -> Statement<'_> {
+fn visibility_clause(select: Statement<'_>, visibility: EventVisibility, is_postgres: bool) -> Statement<'_> {
     const OPEN: &str = "e.status in ('Listed', 'Cancelled')";
     match visibility {
-        Visibility::Published => select.push(" and e.status = 'Listed' and e.public = true"),
-        Visibility::Open => select.push(&format!(" and {OPEN}")),
-        Visibility::OpenOrAdministered(account) => select.and_where(
+        EventVisibility::Published => select.push(" and e.status = 'Listed' and e.public = true"),
+        EventVisibility::Open => select.push(&format!(" and {OPEN}")),
+        EventVisibility::OpenOrAdministered(account) => select.and_where(
             &format!("({OPEN} or e.host_id in (select m.host_id from host_administrators m where m.account_id = ?))"),
             Some(account),
         ),
-        Visibility::All => select,
-        Visibility::HeldBy(account) => select.and_where(&held_sql(is_postgres), Some(account)),
+        EventVisibility::All => select,
+        EventVisibility::HeldBy(account) => select.and_where(&held_sql(is_postgres), Some(account)),
     }
 }
 
@@ -189,8 +189,11 @@ fn held_sql(is_postgres: bool) -> String {
 }
 
 /// Adds the number of events that are visible to a caller. Found events, and those of other lists, are counted.
-fn push_total<'a>(select: Statement<'a>, ListFilter { visibility, host, search, .. }: &ListFilter<'_>) -> Statement<'a> {
-    if search.is_some() || matches!(visibility, Visibility::Published | Visibility::HeldBy(_)) {
+fn push_total<'a>(
+    select: Statement<'a>,
+    EventListFilter { visibility, host, search, .. }: &EventListFilter<'_>,
+) -> Statement<'a> {
+    if search.is_some() || matches!(visibility, EventVisibility::Published | EventVisibility::HeldBy(_)) {
         return select;
     }
     let select = match host {
@@ -198,9 +201,9 @@ fn push_total<'a>(select: Statement<'a>, ListFilter { visibility, host, search, 
         None => select.push_list_count("open events", Id(0)),
     };
     match (visibility, host) {
-        (Visibility::All, Some(host)) => select.push_list_count("closed events of host", *host),
-        (Visibility::All, None) => select.push_list_count("closed events", Id(0)),
-        (Visibility::OpenOrAdministered(account), host) => {
+        (EventVisibility::All, Some(host)) => select.push_list_count("closed events of host", *host),
+        (EventVisibility::All, None) => select.push_list_count("closed events", Id(0)),
+        (EventVisibility::OpenOrAdministered(account), host) => {
             let of_host = list_count_sql("closed events of host", "m.host_id");
             let administered =
                 format!(" + coalesce((select cast(sum({of_host}) as bigint) from host_administrators m where m.account_id = ?");
@@ -209,7 +212,7 @@ fn push_total<'a>(select: Statement<'a>, ListFilter { visibility, host, search, 
                 None => select.push_total(&format!("{administered}), 0)"), *account),
             }
         }
-        (Visibility::Open | Visibility::Published | Visibility::HeldBy(_), _) => select,
+        (EventVisibility::Open | EventVisibility::Published | EventVisibility::HeldBy(_), _) => select,
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use boxoffice_http::error::Result;
 use boxoffice_http::traces::Span;
 
-use super::list_store::{ListFilter, Visibility};
+use super::list_store::{EventListFilter, EventVisibility};
 use super::model::{Event, EventStatus};
 use super::requests::{EventFilter, EventFinder, EventQuery, HostEventQuery};
 use super::search::Search;
@@ -28,7 +28,7 @@ pub struct EventLists(Arc<Batcher<ListKey, Span, SerializedJson<Page<Event>>>>);
 /// The list and the page that all requests of a batch have in common.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct ListKey {
-    visibility: Visibility,
+    visibility: EventVisibility,
     host: Option<Id>,
     status: Option<EventStatus>,
     public: Option<bool>,
@@ -47,7 +47,7 @@ pub async fn list(ctx: &Ctx, caller: &Caller, query: EventQuery) -> Result<Seria
     let EventQuery { filter, finder, host, status, public } = query;
     // A search with an error must not share a batch with others.
     let search = finder.check()?;
-    let (visibility, host) = (Visibility::to(caller), host.map(|host| host.id));
+    let (visibility, host) = (EventVisibility::to(caller), host.map(|host| host.id));
     submit(ctx, ListKey { visibility, host, status, public, filter, finder: Some(finder) }, search).await
 }
 
@@ -55,7 +55,7 @@ pub async fn list(ctx: &Ctx, caller: &Caller, query: EventQuery) -> Result<Seria
 pub async fn list_of_host(ctx: &Ctx, caller: &Caller, host: Id, query: HostEventQuery) -> Result<SerializedJson<Page<Event>>> {
     let is_manager = read_from_standby!(ctx.unit, |reader| hosts::is_managed_by(reader, caller, host).await)?;
     let HostEventQuery { filter, status, public } = query;
-    let visibility = if is_manager { Visibility::All } else { Visibility::Open };
+    let visibility = if is_manager { EventVisibility::All } else { EventVisibility::Open };
     submit(ctx, ListKey { visibility, host: Some(host), status, public, filter, finder: None }, None).await
 }
 
@@ -73,7 +73,8 @@ async fn read_batch(
     spans: Vec<Span>,
 ) -> Result<SerializedJson<Page<Event>>> {
     let ListKey { visibility, host, status, public, filter, finder } = key;
-    let list_filter = ListFilter { host, status, public, finder: finder.as_ref(), search, ..ListFilter::of(visibility) };
+    let list_filter =
+        EventListFilter { host, status, public, finder: finder.as_ref(), search, ..EventListFilter::of(visibility) };
     let unit = UnitOfWork::read_only(app.db.clone(), Span::of_batch("list events", &spans));
     let page = read_from_standby!(unit, |reader| service::page(&app, reader, &filter, &list_filter).await)?;
     SerializedJson::new(&page)

@@ -7,7 +7,7 @@ use boxoffice_openapi::is_blank_text;
 
 use super::cache;
 use super::images::{EventImages, discard_replaced};
-use super::list_store::{self, ListFilter, Visibility};
+use super::list_store::{self, EventListFilter, EventVisibility};
 use super::model::{Event, EventRow, EventStatus};
 use super::notices;
 use super::permissions::{check_managed, load, load_visible, lock_managed};
@@ -35,11 +35,16 @@ use crate::state::{App, Ctx};
 pub async fn list_of_account(ctx: &Ctx, caller: &Caller, number: &AccountNumber, filter: &EventFilter) -> Result<Page<Event>> {
     let mut reader = ctx.unit.read().await?;
     let account = accounts::load(&mut reader, caller, number).await?;
-    page(&ctx.app, &mut reader, filter, &ListFilter::of(Visibility::HeldBy(account.id))).await
+    page(&ctx.app, &mut reader, filter, &EventListFilter::of(EventVisibility::HeldBy(account.id))).await
 }
 
 /// Returns a page of events.
-pub async fn page(app: &App, reader: &mut Reader, filter: &EventFilter, list_filter: &ListFilter<'_>) -> Result<Page<Event>> {
+pub async fn page(
+    app: &App,
+    reader: &mut Reader,
+    filter: &EventFilter,
+    list_filter: &EventListFilter<'_>,
+) -> Result<Page<Event>> {
     let now = app.clock.now();
     let result = list_store::list(reader, filter, list_filter, now).await?;
     let events = cache::with_relations(app, reader, result.rows, now).await?.into_iter();

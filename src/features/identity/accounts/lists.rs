@@ -44,12 +44,12 @@ pub trait AccountPage: Clone + Send + Sync + 'static {
 
 /// Batches of reads of the lists of accounts.
 pub struct AccountLists<P: AccountPage> {
-    batches: Arc<Batcher<BatchKey<P::Key>, AccountListRequest, FoundList<P>>>,
+    batches: Arc<Batcher<AccountBatchKey<P::Key>, AccountListRequest, FoundList<P>>>,
     requests: AtomicUsize,
 }
 
 /// The page that all requests of a batch read, and the number of one of the batches that read it at the same time.
-type BatchKey<K> = (K, usize);
+type AccountBatchKey<K> = (K, usize);
 
 /// The number of an account, and the span of the request for its list.
 type AccountListRequest = (AccountNumber, Span);

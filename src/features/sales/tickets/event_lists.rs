@@ -26,14 +26,14 @@ use crate::state::{App, Ctx};
 const MAX_BATCH: usize = 32;
 
 /// Batches of reads of lists of the tickets of events.
-pub struct EventTicketLists(Arc<Batcher<BatchKey, TicketListRequest, Result<TicketList>>>);
+pub struct EventTicketLists(Arc<Batcher<TicketBatchKey, TicketListRequest, Result<TicketList>>>);
 
 /// A page of tickets in a response.
 type TicketList = SerializedJson<Page<Ticket>>;
 
 /// The properties that all requests of a batch have in common.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct BatchKey {
+struct TicketBatchKey {
     event: Id,
     /// Everything of the caller that decides about the content.
     caller: (Scope, Option<Id>, Option<AdmissionClaims>),
@@ -56,13 +56,13 @@ impl Default for EventTicketLists {
 /// Returns a page of the tickets of an event to which the caller may admit.
 pub async fn list(ctx: &Ctx, caller: Caller, event: Id, filter: EventTicketFilter) -> Result<TicketList> {
     let is_search = filter.holder.is_some() || filter.search.is_some();
-    let key = BatchKey {
+    let key = TicketBatchKey {
         event,
         caller: (caller.scope, caller.account, caller.admission_claims),
         search: is_search.then(|| filter.clone()),
     };
     let app = Arc::clone(&ctx.app);
-    let read = move |key: BatchKey, requests| read_batch(Arc::clone(&app), key.event, requests);
+    let read = move |key: TicketBatchKey, requests| read_batch(Arc::clone(&app), key.event, requests);
     ctx.app.event_tickets.0.submit(key, TicketListRequest { caller, filter, span: ctx.unit.span().clone() }, read).await?
 }
 
