@@ -32,7 +32,7 @@ const SLOTS: u64 = 1 << 20;
 /// single client may also try one password with every name.
 pub const PER_ADDRESS_FACTOR: u32 = 10;
 /// Number of requests after which expired entries are removed.
-const PURGE_INTERVAL: u32 = 4096;
+const CLEANUP_INTERVAL: u32 = 4096;
 const MINUTE: Duration = Duration::from_secs(60);
 
 const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
@@ -57,7 +57,7 @@ struct Limit {
     slots: u64,
     /// Randomly seeded, so that clients can't find keys that share a slot.
     hasher: RandomState,
-    count_since_purge: AtomicU32,
+    count_since_cleanup: AtomicU32,
     limiter: RateLimiter<u64, HashMapStateStore<u64>, DefaultClock, StateInformationMiddleware>,
 }
 
@@ -118,11 +118,11 @@ impl Limit {
     fn new(name: &'static str, per_minute: u32, slots: u64) -> Option<Self> {
         let per_minute = NonZeroU32::new(per_minute)?;
         let limiter = RateLimiter::hashmap(Quota::per_minute(per_minute)).with_middleware();
-        Some(Self { name, per_minute, slots, hasher: RandomState::new(), count_since_purge: AtomicU32::new(0), limiter })
+        Some(Self { name, per_minute, slots, hasher: RandomState::new(), count_since_cleanup: AtomicU32::new(0), limiter })
     }
 
     fn count(&self, key: impl Hash) -> RateLimitStatus {
-        if self.count_since_purge.fetch_add(1, Ordering::Relaxed) % PURGE_INTERVAL == PURGE_INTERVAL - 1 {
+        if self.count_since_cleanup.fetch_add(1, Ordering::Relaxed) % CLEANUP_INTERVAL == CLEANUP_INTERVAL - 1 {
             self.limiter.retain_recent();
         }
         let (remaining, retry_after) = match self.limiter.check_key(&(self.hasher.hash_one(key) % self.slots)) {
@@ -193,7 +193,7 @@ struct UsedLimits {
     /// The time at which the whole limit of a slot is restored.
     restored_at: HashMap<u64, Instant>,
     /// Number of slots at which restored ones are removed.
-    purge_at: usize,
+    cleanup_at: usize,
 }
 
 /// A use of a limit. It stays counted unless [`release`](Self::release) is called.
@@ -224,9 +224,9 @@ impl WindowLimit {
             let status = RateLimitStatus::exceeded(self.name, self.limit, self.window, retry_after);
             return Err(Error::TooMany(Box::new(status)));
         }
-        if used.restored_at.len() >= used.purge_at {
+        if used.restored_at.len() >= used.cleanup_at {
             used.restored_at.retain(|_, at| *at > now);
-            used.purge_at = (2 * used.restored_at.len()).max(PURGE_INTERVAL as usize);
+            used.cleanup_at = (2 * used.restored_at.len()).max(CLEANUP_INTERVAL as usize);
         }
         used.restored_at.insert(counted.slot, restored_at);
         Ok(counted)
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn attempts_on_many_accounts_exceed_the_address_limit() {
+    fn guesses_on_many_accounts_exceed_the_address_limit() {
         let limits = Limits::new(0, 2);
         let address = |last| [127, 0, 0, last].into();
         let guess = |name: u32| limits.count_guess(address(1), &name.to_string()).unwrap();
@@ -347,12 +347,12 @@ mod tests {
     }
 
     #[test]
-    fn restored_attempts_are_purged() {
+    fn restored_uses_are_removed() {
         let limit = WindowLimit::new("account", 1, Duration::from_nanos(1));
 
-        assert!((0..3 * PURGE_INTERVAL).all(|number| limit.count(number).is_ok()));
+        assert!((0..3 * CLEANUP_INTERVAL).all(|number| limit.count(number).is_ok()));
 
-        assert!(limit.used.lock().restored_at.len() <= PURGE_INTERVAL as usize + 1);
+        assert!(limit.used.lock().restored_at.len() <= CLEANUP_INTERVAL as usize + 1);
     }
 
     #[test]
@@ -374,15 +374,15 @@ mod tests {
     }
 
     #[test]
-    fn expired_keys_are_purged() {
+    fn expired_keys_are_removed() {
         let restored_within_microseconds = 60_000_000;
         let limit = Limit::new("key", restored_within_microseconds, u64::MAX).unwrap();
 
-        for number in 0..PURGE_INTERVAL {
+        for number in 0..CLEANUP_INTERVAL {
             limit.count(number);
         }
 
-        assert!(limit.limiter.len() < PURGE_INTERVAL as usize / 2, "{}", limit.limiter.len());
+        assert!(limit.limiter.len() < CLEANUP_INTERVAL as usize / 2, "{}", limit.limiter.len());
     }
 
     #[test]

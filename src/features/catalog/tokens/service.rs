@@ -109,10 +109,10 @@ pub async fn replace_code(ctx: &Ctx, caller: &Caller, event: Id, token: Id) -> R
 /// and a client with many keys could otherwise try codes until it finds one.
 pub async fn authenticate(ctx: &Ctx, address: IpAddr, code: &GivenCode) -> Result<TokenAuthentication> {
     // Counted before the look-up, so that concurrent requests can't exceed the limit.
-    let attempt = ctx.app.limits.token_codes.count(rate_limit_key(address))?;
+    let counted = ctx.app.limits.token_codes.count(rate_limit_key(address))?;
     let outcome = transaction!(ctx.unit, |tx| authenticate_in_tx(&ctx.app, tx, code).await);
     if !matches!(outcome, Err(Error::Rejected(Code::RESOURCE_NOT_FOUND, _))) {
-        attempt.release();
+        counted.release();
     }
     outcome
 }

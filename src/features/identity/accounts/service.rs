@@ -134,13 +134,13 @@ async fn change_account(
     ensure_no_field_errors([weakness, future_birth].into_iter().flatten().collect())?;
     let (username, email) = (change.username.as_deref(), change.email.as_deref());
     require_free(&mut ctx.unit.read().await?, account.id, username, email).await?;
-    let attempt = if changes_credentials { Some(ctx.app.limits.credential_changes.count(account.id)?) } else { None };
+    let counted = if changes_credentials { Some(ctx.app.limits.credential_changes.count(account.id)?) } else { None };
     let hash = match password {
         Some(password) => {
             let requester = HashRequester { account: Some(account.id), address: Some(address) };
             let hash = ctx.app.passwords.hash(requester, password.0).await;
             if hash.is_err() {
-                attempt.into_iter().for_each(CountedUse::release);
+                counted.into_iter().for_each(CountedUse::release);
             }
             Some(hash?)
         }
@@ -165,10 +165,10 @@ fn require_session(caller: &Caller) -> Result<()> {
 /// that out.
 async fn limit_taken_names<T>(ctx: &Ctx, caller: &Caller, address: IpAddr, work: impl Future<Output = Result<T>>) -> Result<T> {
     // Counted before the work, so that concurrent requests can't exceed the limits. Only rejections because of a name stay counted.
-    let attempts = ctx.app.limits.count_name(caller, address)?;
+    let counted = ctx.app.limits.count_name(caller, address)?;
     let outcome = work.await;
     if !matches!(outcome, Err(Error::Rejected(codes::ACCOUNT_TAKEN, _))) {
-        attempts.into_iter().for_each(CountedUse::release);
+        counted.into_iter().for_each(CountedUse::release);
     }
     outcome
 }

@@ -61,14 +61,14 @@ async fn verify(ctx: &Ctx, credentials: &Credentials, requester: HashRequester, 
     let is_known = is_known_address(ctx, account.id, address).await?;
     let count = || ctx.app.limits.logins.count(account.id);
     // Before the password is verified, so that concurrent log-ins can't exceed the limit.
-    let attempt = if is_known { None } else { Some(count()?) };
+    let counted = if is_known { None } else { Some(count()?) };
     let is_correct = ctx.app.passwords.verify(requester, password, password_hash.clone()).await;
     if let Ok(false) = is_correct {
         // The attempt stays counted; one from a known address is counted now.
         let _failed = if is_known { Some(count()?) } else { None };
         return Err(codes::SESSION_WRONG_PASSWORD.into());
     }
-    attempt.into_iter().for_each(CountedUse::release);
+    counted.into_iter().for_each(CountedUse::release);
     is_correct.map(drop)
 }
 

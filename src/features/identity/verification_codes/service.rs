@@ -45,10 +45,10 @@ struct CodeRequest<'a> {
 /// someone has signed in to the account have a limit of their own, which others can't use up.
 pub async fn request(ctx: &Ctx, kind: CodePurpose, address: IpAddr, email: &str) -> Result<VerificationCode> {
     let known_account = known_account(ctx, address, email).await?;
-    let attempt = ctx.app.limits.codes.count((kind, email.to_ascii_lowercase(), known_account.is_some()))?;
+    let counted = ctx.app.limits.codes.count((kind, email.to_ascii_lowercase(), known_account.is_some()))?;
     let code = create(ctx, &CodeRequest { kind, email, known_account }).await;
     if code.is_err() {
-        attempt.release();
+        counted.release();
     }
     code
 }

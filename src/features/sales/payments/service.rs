@@ -35,10 +35,10 @@ pub async fn create(ctx: &Ctx, caller: Caller, order: Id, new: PaymentCreate) ->
         PaymentMethod::Card => {
             // Without a limit, one could find out which of many stolen cards are valid. Integrations pay with the cards of many customers.
             let account = caller.account.filter(|_| caller.is_session);
-            let attempt = account.map(|account| ctx.app.limits.payments.count(account)).transpose()?;
+            let counted = account.map(|account| ctx.app.limits.payments.count(account)).transpose()?;
             let payment = pay_by_card(ctx, caller, order, new).await;
             if !matches!(payment, Err(Error::Rejected(codes::PAYMENT_DECLINED, _))) {
-                attempt.into_iter().for_each(CountedUse::release);
+                counted.into_iter().for_each(CountedUse::release);
             }
             payment?
         }
