@@ -20,7 +20,7 @@ const PROPERTIES: &[Field] = &[
     ("state", "/state"),
     ("key", "/key"),
     ("recipient", "/recipient"),
-    ("subject", "/subject"),
+    ("template", "/template"),
     ("created", "/created"),
     ("attempts", "/attempts"),
     ("next attempt", "/due"),
@@ -124,8 +124,7 @@ fn view(admin: &Admin, mail: &QueuedMail) -> Value {
         "state": if mail.failed.is_some() { "given up" } else { "waiting" },
         "key": if has_other_key(admin, mail) { "encrypted with another key" } else { "" },
         "recipient": mail.recipient,
-        // The property has this name since mails were stored with their subjects, and scripts may read it.
-        "subject": mail.template,
+        "template": mail.template,
         "created": mail.created.format_rfc3339(),
         "attempts": mail.attempts,
         "due": time(mail.due),
