@@ -23,7 +23,7 @@ pub struct KeyOptions {
     /// Scope of the key
     #[arg(long, env = "BOXOFFICE_KEY_ROLE")]
     role: Role,
-    /// Number of the account that the key acts for
+    /// Number of the account that the key acts for; a public key acts for none
     #[arg(long, env = "BOXOFFICE_ACCOUNT", value_name = "NUMBER")]
     account: Option<String>,
     /// Name of the key, for its purpose

@@ -46,7 +46,7 @@ pub enum AccountsCommand {
     Show(AccountArgument),
     /// Activate an account, so that its owner can sign in
     Activate(AccountArgument),
-    /// Deactivate an account: its keys and log-ins are rejected until it is activated again
+    /// Deactivate an account: log-ins and the keys that act for it are rejected until it is activated again
     Deactivate(AccountArgument),
     /// Mail a code to the owner of an account, with which they can choose a new password
     ResetPassword(AccountArgument),
@@ -121,7 +121,9 @@ async fn set_active(admin: &Admin, number: &str, is_active: bool) -> anyhow::Res
         bail!("the account {number} is {state} already");
     }
     if !is_active {
-        admin.confirm(&format!("rejects all log-ins and keys of the account {number} until it is activated again"))?;
+        admin.confirm(&format!(
+            "rejects all log-ins to the account {number} and all keys that act for it until it is activated again"
+        ))?;
     }
     // The operation of the contract would activate an account that was deactivated during the question.
     let (caller, account) = (&admin.operator.caller, &AccountNumber(number.to_owned()));

@@ -39,7 +39,7 @@ pub enum KeysCommand {
         /// Scope of the key
         #[arg(long)]
         role: Role,
-        /// Number of the account that the key acts for
+        /// Number of the account that the key acts for; a public key acts for none
         #[arg(long, value_name = "NUMBER", value_parser = not_blank)]
         account: Option<String>,
         /// Name of the key, for its purpose

@@ -70,7 +70,7 @@ pub struct NewKey<'a> {
     pub name: &'a str,
     /// The scope. It is ignored for a session, whose scope is the current role of its account.
     pub scope: Scope,
-    /// The account that it acts for.
+    /// The account that it acts for. A public key acts for none.
     pub account: Option<Id>,
     /// The admission token that it was issued for.
     pub token: Option<Id>,
@@ -143,7 +143,7 @@ impl KeyRow {
     }
 
     /// Returns whether the key is valid: it has not expired, its event has not ended too long ago, and the account that it acts for is
-    /// active. A public key acts for no account, even if an account created it.
+    /// active. A public key acts for no account, even if it was created for one.
     fn is_valid(&self, now: Timestamp) -> bool {
         let is_over = match self.event_ends {
             Some(ends) => ends <= now.minus(ADMISSION_LIFE),
@@ -238,7 +238,7 @@ pub async fn authenticate(kernel: &Arc<Kernel>, key: &str, span: &Span) -> Resul
     Ok(Some(Caller {
         key: row.id,
         scope,
-        // A public key acts for no account, even if an account created it.
+        // A public key acts for no account, even if it was created for one.
         account: row.account_id.filter(|_| scope != Scope::Public),
         account_number: row.account_number.clone().filter(|_| scope != Scope::Public),
         preferred_region: row.preferred_region.filter(|_| scope != Scope::Public),

@@ -289,7 +289,7 @@ pub async fn close_codes(tx: &mut Tx, account: Id, has_other_email: bool) -> Res
     tx.query(close).bind(account).bind(has_other_email).execute().await
 }
 
-/// Ends every key that acts for the account. A public key that it created acts for no account.
+/// Ends every key that acts for the account. A public key that was created for it acts for no account.
 pub async fn end_keys(tx: &mut Tx, account: Id, now: Timestamp) -> Result<()> {
     let end = tx.query("update api_keys set ended = $2 where account_id = $1 and role <> 'public' and ended is null");
     end.bind(account).bind(now).execute().await
