@@ -84,7 +84,7 @@ pub struct Measurement {
     /// measurement. In an open loop they are those to requests that were due during the measurement, even if they arrived later, and
     /// the time counts from the moment at which the request was due: a stalled server is charged with every request that waits.
     pub latencies: Histogram<u64>,
-    /// Those of log-ins.
+    /// The latencies of log-ins.
     pub log_in_latencies: Histogram<u64>,
     /// Number of other responses to the same requests by status; 0 means no response.
     pub others: BTreeMap<u16, u64>,

@@ -250,7 +250,8 @@ async fn stream_returns_entries_of_all_pages(app: TestApp) {
 async fn stream_ends_with_the_last_page() {
     const PAGE: &str = r#"{"entries":[REGION],"page":1,"records":1,"total":TOTAL}"#;
     let page = |total: &str, entries: &str| &*PAGE.replace("REGION", entries).replace("TOTAL", total).leak();
-    let past_end = Respond("404 Not Found", r#"{"error":"There is no such page.","code":"page.past-end"}"#);
+    let past_end =
+        Respond("404 Not Found", r#"{"error":"There is presently no resource with the given URI.","code":"page.past-end"}"#);
     for (responses, entries) in [
         (vec![Respond("200 OK", page("1", REGION))], 1),
         // Entries were removed in between.

@@ -20,7 +20,7 @@ use crate::support::wait_until;
 /// A folder with sample data, which users have created through the API.
 struct Sample {
     folder: TempDir,
-    /// What `demo` has printed.
+    /// The output of `demo`.
     printed: String,
 }
 

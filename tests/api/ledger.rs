@@ -409,9 +409,9 @@ fn slices_add_up_to_the_line() {
         while amount < line.total() {
             let item = line.slice(amount, Money(step).min(line.total() - amount));
             assert_eq!(item.shares.iter().map(|share| share.amount).sum::<Money>(), item.amount);
-            amount = amount + item.amount;
-            fees = fees + item.fees;
-            of_accra = of_accra + item.shares.iter().filter(|share| share.host == ACCRA).map(|share| share.amount).sum();
+            amount += item.amount;
+            fees += item.fees;
+            of_accra += item.shares.iter().filter(|share| share.host == ACCRA).map(|share| share.amount).sum::<Money>();
         }
         assert_eq!((amount, fees, of_accra), (Money(23_497), Money(497), Money(20_398)), "{step}");
     }

@@ -138,7 +138,7 @@ async fn omits_null_from_error_detail(app: TestApp) {
     let body = json!({ "identification": "kofi", "role": "boss" });
     let response = app.post(&app.staff.key, "/lookups", &body).await;
 
-    assert_eq!(response.body["fields"][0]["detail"], "must be one of: customer, administrator");
+    assert_eq!(response.body["fields"][0]["detail"], "must be one of: public, customer, administrator");
 }
 
 #[test_on(sqlite, postgres)]

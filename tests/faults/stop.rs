@@ -65,7 +65,7 @@ struct Half {
     server: ServerProcess,
     address: String,
     connection: TcpStream,
-    /// Whether a request before the rejections was answered with `Connection: close`.
+    /// True if a request before the rejections was answered with `Connection: close`.
     heard_last_call: bool,
     _folder: TempDir,
 }

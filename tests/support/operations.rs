@@ -41,7 +41,7 @@ pub struct Operation {
     pub tag: String,
     /// The scopes whose keys may call it.
     pub scopes: Vec<Scope>,
-    /// Whether it requires a key and a client version.
+    /// True if it requires a key and a client version.
     pub needs_key: bool,
     /// The maximum size of its body in bytes; 0 if it has none.
     pub body_limit: usize,

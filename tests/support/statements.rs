@@ -21,7 +21,7 @@ use tracing::{Event, Level, Metadata, Subscriber};
 /// The folder of the files, below cargo's target folder.
 const FOLDER: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/statements");
 
-/// What this process has recorded.
+/// The records of this process.
 #[derive(Default)]
 struct Recorded {
     /// The texts that sqlx has reported.

@@ -51,7 +51,7 @@ impl Checkpoints {
             return Ok(0);
         }
         let mut connection = Reader::Sqlite(self.pool.acquire().await?);
-        // Whether a commit is running a checkpoint just now, the pages of the WAL, and those that are copied.
+        // The columns: 1 if a commit is running a checkpoint just now, the pages of the WAL, and those that are copied.
         let state = connection.query("pragma wal_checkpoint(passive)").optional::<(i64, i64, i64)>().await?;
         let copied = state.map_or(0, |(_, _, copied)| copied.max(0));
         let before = self.copied.swap(copied, Ordering::Relaxed);

@@ -169,7 +169,7 @@ impl Db {
 
     /// Sets the log of the pools, and the time from which a statement is logged as slow.
     pub fn set_log(&self, log: Logger, slow_statement: Option<Duration>) {
-        // Only the first log is used: a server sets it once, when it starts.
+        // Only the first log is used: the kernel sets it once, when it opens the database.
         let _first = self.metrics().log.set(DatabaseLog::new(log, slow_statement));
     }
 

@@ -21,7 +21,7 @@ pub struct DatabaseMetrics {
     pub standby_reads: Family<Label, Counter>,
     /// Connections that PostgreSQL has refused because it has too many.
     pub refused_connections: Counter,
-    /// The log, if the database is that of a server.
+    /// The log, once the kernel has set it.
     pub(super) log: OnceLock<DatabaseLog>,
 }
 

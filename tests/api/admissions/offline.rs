@@ -307,7 +307,7 @@ async fn admission_with_conflict_is_not_undone(app: TestApp) {
     assert_eq!(app.admit(&kofi.key, &event, [&serial]).await.body["refused"][0]["reason"], "redeemed");
 }
 
-/// What the gates of a random test have done.
+/// The gates of a random test, and their admissions.
 struct Gates<'a> {
     app: &'a TestApp,
     kofi: &'a User,

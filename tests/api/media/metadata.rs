@@ -12,7 +12,7 @@ use crate::support::{TestApp, test_on};
 
 const WIDTH: u32 = 40;
 const HEIGHT: u32 = 24;
-/// What only metadata contains.
+/// Bytes that only metadata contains.
 const SECRET: &[u8] = b"5.5571N 0.1963W";
 
 fn encode(format: ImageFormat) -> Vec<u8> {

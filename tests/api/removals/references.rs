@@ -13,7 +13,7 @@ pub struct Reference {
     pub refused: &'static [(u16, &'static str)],
     /// The responses of the removal after the request.
     pub kept: &'static [(u16, &'static str)],
-    /// Whether the removal may succeed after the request.
+    /// True if the removal may succeed after the request.
     pub cascades: bool,
 }
 

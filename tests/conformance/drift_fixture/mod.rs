@@ -194,7 +194,7 @@ struct OrderCreate {
     password: Password,
     #[schemars(url, length(max = 2000))]
     website: Option<String>,
-    /// Who buys.
+    /// The buyer.
     customer: Option<AccountNumber>,
     start: Option<EventTime>,
     price: Option<Money>,

@@ -33,7 +33,7 @@ pub struct Site {
     /// The first operation that uses it, such as `get /orders`.
     pub operation: String,
     pub pointer: String,
-    /// Whether the site is in a wrapper (`allOf` with one schema), whose own keywords hide the site's.
+    /// True if the site is in a wrapper (`allOf` with one schema), whose own keywords hide the site's.
     pub wrapped: bool,
 }
 

@@ -142,7 +142,7 @@ pub async fn resend_confirmation(ctx: &Ctx, id: Id) -> Result<()> {
     })
 }
 
-/// Loads an order for a caller who may read its payments and returns: its customer, an account that administers the hosts of all
+/// Loads an order for a caller who may read its payments, returns and voids: its customer, an account that administers the hosts of all
 /// its events, or a platform administrator.
 ///
 /// # Errors

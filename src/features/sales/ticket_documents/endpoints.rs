@@ -19,6 +19,6 @@ pub fn register(routes: &mut Routes<App>) {
 
 async fn order_document_get(ctx: Ctx, caller: Caller, path: Path<OrderPath>) -> Result<FileResponse> {
     let content = service::of_order(&ctx, &caller, path.order.0).await?;
-    // Each person who has the codes is admitted.
+    // A code admits the first person who shows it.
     Ok(FileResponse { content, media_type: "application/pdf", name: "tickets.pdf", is_secret: true })
 }
