@@ -28,7 +28,7 @@ pub fn register(routes: &mut Routes<App>) {
 }
 
 async fn verification_create(ctx: Ctx, address: ClientAddress, body: Json<VerificationCreate>) -> Result<Created<Verification>> {
-    Ok(Created(service::request(&ctx, CodePurpose::Verification, address.0, body.email.0.trim()).await?.into()))
+    Ok(Created(service::request(&ctx, CodePurpose::Verification, address.0, &body.email).await?.into()))
 }
 
 async fn verification_get(ctx: Ctx, path: Path<VerificationPath>) -> Result<Verification> {
@@ -42,7 +42,7 @@ async fn verification_update(ctx: Ctx, path: Path<VerificationPath>, body: Json<
 }
 
 async fn reset_create(ctx: Ctx, address: ClientAddress, body: Json<ResetCreate>) -> Result<Created<Reset>> {
-    Ok(Created(service::request(&ctx, CodePurpose::Reset, address.0, body.email.0.trim()).await?.into()))
+    Ok(Created(service::request(&ctx, CodePurpose::Reset, address.0, &body.email).await?.into()))
 }
 
 async fn reset_get(ctx: Ctx, path: Path<ResetPath>) -> Result<Reset> {

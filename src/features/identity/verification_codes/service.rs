@@ -7,7 +7,7 @@ use boxoffice_http::error::{Error, Result};
 use boxoffice_http::rate_limit::RateLimitStatus;
 use serde_json::json;
 
-use super::model::{CodeGroup, CodePurpose, CodeRow, CodeStatus, CodeValidity, Digits, Identifier, VerificationCode};
+use super::model::{CodeGroup, CodePurpose, CodeRow, CodeStatus, CodeValidity, Digits, EmailInput, Identifier, VerificationCode};
 use super::store;
 use crate::features::codes;
 use crate::features::identity::accounts::{self, AccountRow};
@@ -43,7 +43,8 @@ struct CodeRequest<'a> {
 /// The number of codes for an e-mail address is limited. Otherwise, an attacker could send its owner any number of mails, also by
 /// giving the address to one account after another, and invalidate each code before its owner can use it. Addresses from which
 /// someone has signed in to the account have a limit of their own, which others can't use up.
-pub async fn request(ctx: &Ctx, kind: CodePurpose, address: IpAddr, email: &str) -> Result<VerificationCode> {
+pub async fn request(ctx: &Ctx, kind: CodePurpose, address: IpAddr, email: &EmailInput) -> Result<VerificationCode> {
+    let email = email.0.trim();
     let known_account = known_account(ctx, address, email).await?;
     let counted = ctx.app.limits.codes.count((kind, email.to_ascii_lowercase(), known_account.is_some()))?;
     let code = create(ctx, &CodeRequest { kind, email, known_account }).await;
