@@ -32,8 +32,8 @@ pub async fn lock_subcategory(tx: &mut Tx, category: Id, name: &str) -> Result<b
 /// folded.
 pub async fn find_subcategories(reader: &mut Reader, category: Option<Id>, name: &str) -> Result<Vec<String>> {
     let names = reader.select("distinct name from subcategories where true").and_where("category_id = ?", category);
-    let mut names: Vec<String> = names.scalars().await?;
-    names.retain(|other| fold(other) == fold(name));
+    let (mut names, folded): (Vec<String>, String) = (names.scalars().await?, fold(name));
+    names.retain(|name| fold(name) == folded);
     Ok(names)
 }
 

@@ -6,10 +6,10 @@
 //!
 //! Tickets can be given to an e-mail address without an account. It gets one that is a guest until its password is reset.
 //!
-//! Life cycle: an account is active, deactivated (log-ins and the keys that act for it are rejected), or removed. The row of a removed account
-//! stays, because the ledger refers to it. It keeps the account's number and role and no personal data ([`erase`]), and the
-//! account's operations no longer find it. Code that adds something to an account [`lock`]s it first, because it might be removed
-//! at the same time.
+//! Life cycle: an account is active, deactivated (log-ins and the keys that act for it are rejected), or removed. The row of a
+//! removed account stays, because the ledger refers to it. It keeps the account's number and role and no personal data ([`erase`]),
+//! and the account's operations no longer find it. Code that adds something to an account [`lock`]s it first, because it might be
+//! removed at the same time.
 
 mod endpoints;
 mod folded_names;
